@@ -100,7 +100,9 @@ def _qualified_name_faults(text: str) -> list[str]:
     faults = []
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return [f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [
+            f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
     if slash:
         found = _dns_subdomain_faults(prefix) if prefix else ["must be non-empty"]
         faults += [f"prefix part {fault}" for fault in found]
