@@ -84,7 +84,8 @@ $(READY): requirements.lock pyproject.toml
 	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then python="$$candidate"; break; fi; \
 	done; \
 	if [ -z "$$python" ]; then \
-	  echo "kubesched needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  found=$$($(PYTHON) --version 2>/dev/null || echo not there); \
+	  echo "kubesched needs Python 3.11 or newer; $(PYTHON) is $$found." >&2; \
 	  echo "Install one, or name it: make PYTHON=/path/to/python3.12 $(or $(firstword $(MAKECMDGOALS)),start)" >&2; \
 	  exit 1; \
 	fi; \
