@@ -20,7 +20,7 @@ unexport PYTHONPATH
 
 .PHONY: help
 help: ## say what there is
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z.-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: start
 start: $(READY) ## play the last stage of the tutorial: a pod waits, a node arrives, the pod is bound
@@ -71,6 +71,8 @@ bench: $(READY) ## measure
 .PHONY: fuzz
 fuzz: $(READY) ## run seeds until an invariant breaks (SEED=n to begin elsewhere)
 	@$(BIN)/kubesched fuzz --seed $(SEED)
+
+include envtest.mk
 
 # ── the environment ──────────────────────────────────────────────────────────────────────────────
 
