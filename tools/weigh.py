@@ -35,7 +35,7 @@ def pod_as_sent(index: int) -> dict[str, Any]:
         "terminationMessagePath": "/dev/termination-log",
         "securityContext": {"runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}},
     }
-    managed: dict[str, Any] = {f"k:{n}": {"f:name": {}, "f:value": {}, "f:resources": {"f:limits": {}}} for n in range(30)}
+    field: dict[str, Any] = {"f:name": {}, "f:value": {}, "f:resources": {"f:limits": {}}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -45,7 +45,7 @@ def pod_as_sent(index: int) -> dict[str, Any]:
             "uid": f"00000000-0000-0000-0000-{index:012}",
             "resourceVersion": str(index),
             "labels": {"app": "web", "tier": "front"},
-            "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": managed}],
+            "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {f"k:{n}": field for n in range(30)}}],
         },
         "spec": {"nodeName": "node-3", "containers": [{"name": name, **container} for name in ("app", "side")]},
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}] * 4},
