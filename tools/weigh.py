@@ -36,6 +36,7 @@ def pod_as_sent(index: int) -> dict[str, Any]:
         "securityContext": {"runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}},
     }
     field: dict[str, Any] = {"f:name": {}, "f:value": {}, "f:resources": {"f:limits": {}}}
+    managed = {f"k:{n}": field for n in range(30)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -45,7 +46,7 @@ def pod_as_sent(index: int) -> dict[str, Any]:
             "uid": f"00000000-0000-0000-0000-{index:012}",
             "resourceVersion": str(index),
             "labels": {"app": "web", "tier": "front"},
-            "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": {f"k:{n}": field for n in range(30)}}],
+            "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": managed}],
         },
         "spec": {"nodeName": "node-3", "containers": [{"name": name, **container} for name in ("app", "side")]},
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}] * 4},
