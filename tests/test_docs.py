@@ -1,0 +1,67 @@
+"""The pages do not lie about the tree: links lead somewhere, every room is drawn, every state has a word."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kubesched.framework.records import State
+
+ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src" / "kubesched"
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def without_code(text: str) -> str:
+    """A page without its fenced blocks, where brackets mean something else."""
+    return re.sub(r"^(`{3,}).*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The places within a page, spelled as a link spells them."""
+    headings = re.findall(r"^#+ (.+)$", without_code(page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    lost = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8"))):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        if not found.exists() or (anchor and found.suffix == ".md" and anchor not in anchors(found)):
+            lost.append(target)
+    assert lost == []
+
+
+def test_architecture_draws_every_room_that_stands() -> None:
+    rooms = {path.name for path in SRC.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+    drawn = set(re.findall(r"\b(\w+)/", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")))
+    assert rooms - drawn == set()
+
+
+def test_the_glossary_has_a_word_for_every_state() -> None:
+    words = set(re.findall(r"^\| \*\*([^*]+)\*\*", (ROOT / "GLOSSARY.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {state.value.lower() for state in State} - words == set()
+
+
+def test_the_glossary_says_each_word_once() -> None:
+    words = re.findall(r"^\| \*\*([^*]+)\*\*", (ROOT / "GLOSSARY.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [word for word in words if words.count(word) > 1] == []
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = set(re.findall(r"\]\((\d{4}-[^)]+)\)", (folder / "README.md").read_text(encoding="utf-8")))
+    assert {path.name for path in folder.glob("[0-9]*.md")} == listed
+
+
+def test_every_make_target_says_what_it_does() -> None:
+    """`make help` is made from these comments."""
+    lines = [*(ROOT / "Makefile").read_text(encoding="utf-8").splitlines()]
+    lines += (ROOT / "envtest.mk").read_text(encoding="utf-8").splitlines()
+    phony = {name for line in lines if line.startswith(".PHONY:") for name in line.split()[1:]}
+    told = {line.partition(":")[0] for line in lines if re.match(r"[\w.-]+:.* ## \S", line)}
+    assert phony - told <= {"envtest-if-possible"}
