@@ -121,7 +121,8 @@ def _required(sources: str, module: str) -> str:
 def _ldflags(version: str) -> str:
     major, minor, _ = version.removeprefix("v").split(".", 2)
     facts = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "archive", "gitCommit": ""}
-    return " ".join(["-s -w", *(f"-X {package}.{name}={value}" for package in VERSIONED for name, value in facts.items())])
+    settings = (f"-X {package}.{name}={value}" for package in VERSIONED for name, value in facts.items())
+    return " ".join(["-s -w", *settings])
 
 
 def _supplied(name: str) -> bool:
@@ -144,13 +145,14 @@ def _fresh(wanted: Sequence[str], recipe: Mapping[str, str]) -> bool:
 
 
 def _go_version() -> str:
-    help_ = "install Go 1.26 or newer, or point KUBEBUILDER_ASSETS at a directory that holds the binaries"
+    remedy = "install Go 1.26 or newer, or point KUBEBUILDER_ASSETS at a directory that holds the binaries"
     if shutil.which("go") is None:
-        raise CannotBuild(f"the real servers are not built and there is no `go` to build them with: {help_}")
+        raise CannotBuild(f"the real servers are not built and there is no `go` to build them with: {remedy}")
     # Asked inside the module: a Go that is too old fetches the right toolchain or refuses here, in a sentence.
     answer = subprocess.run(["go", "env", "GOVERSION"], cwd=MODULE, capture_output=True, text=True, env=_environment())
     if answer.returncode != 0:
-        raise CannotBuild(f"the real servers are not built and this Go cannot build them ({answer.stderr.strip()}): {help_}")
+        refusal = answer.stderr.strip()
+        raise CannotBuild(f"the real servers are not built and this Go cannot build them ({refusal}): {remedy}")
     return answer.stdout.strip()
 
 
@@ -174,7 +176,7 @@ def _output_of(package: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    # Without cgo nothing but Go is needed and the binaries run on any Linux; a workspace file around us is none of ours.
+    # Without cgo nothing but Go is needed, and a workspace file above this directory is none of our business.
     return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
 
 
