@@ -28,7 +28,7 @@ class View(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 # ── what every object has ────────────────────────────────────────────────────────────────────────────────────
 
 
-class OwnerReference(View):
+class OwnerReference(View, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -36,7 +36,7 @@ class OwnerReference(View):
     controller: bool = False
 
 
-class ObjectMeta(View):
+class ObjectMeta(View, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -49,7 +49,7 @@ class ObjectMeta(View):
     deletion_timestamp: str | None = None
 
 
-class KubeObject(View, tag_field="kind"):
+class KubeObject(View, frozen=True, tag_field="kind"):
     """An object with metadata; `kind` is its tag on the wire and in a journal."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -93,57 +93,57 @@ class KubeObject(View, tag_field="kind"):
 # ── selectors, taints, affinity ──────────────────────────────────────────────────────────────────────────────
 
 
-class LabelSelectorRequirement(View):
+class LabelSelectorRequirement(View, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(View):
+class LabelSelector(View, frozen=True):
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
-class NodeSelectorRequirement(View):
+class NodeSelectorRequirement(View, frozen=True):
     key: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(View):
+class NodeSelectorTerm(View, frozen=True):
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-class NodeSelector(View):
+class NodeSelector(View, frozen=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class PreferredSchedulingTerm(View):
+class PreferredSchedulingTerm(View, frozen=True):
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(View):
+class NodeAffinity(View, frozen=True):
     required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredSchedulingTerm, ...] | None = field(
         default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
-class PodAffinityTerm(View):
+class PodAffinityTerm(View, frozen=True):
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
     topology_key: str = ""
 
 
-class WeightedPodAffinityTerm(View):
+class WeightedPodAffinityTerm(View, frozen=True):
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(View):
+class PodAffinity(View, frozen=True):
     """Pod affinity and pod anti-affinity share this shape."""
 
     required: tuple[PodAffinityTerm, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
@@ -152,19 +152,19 @@ class PodAffinity(View):
     )
 
 
-class Affinity(View):
+class Affinity(View, frozen=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
-class Taint(View):
+class Taint(View, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
 
 
-class Toleration(View):
+class Toleration(View, frozen=True):
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -172,7 +172,7 @@ class Toleration(View):
     toleration_seconds: int | None = None
 
 
-class TopologySpreadConstraint(View):
+class TopologySpreadConstraint(View, frozen=True):
     max_skew: int = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
@@ -186,23 +186,23 @@ class TopologySpreadConstraint(View):
 # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class ResourceRequirements(View):
+class ResourceRequirements(View, frozen=True):
     requests: ResourceList = {}
     limits: ResourceList = {}
 
 
-class ContainerPort(View):
+class ContainerPort(View, frozen=True):
     container_port: int = 0
     host_port: int = 0
     host_ip: str = field(default="", name="hostIP")
     protocol: str = ""
 
 
-class RestartRule(View):
+class RestartRule(View, frozen=True):
     action: str = ""
 
 
-class Container(View):
+class Container(View, frozen=True):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
@@ -211,16 +211,16 @@ class Container(View):
     restart_policy_rules: tuple[RestartRule, ...] = ()
 
 
-class PersistentVolumeClaimVolumeSource(View):
+class PersistentVolumeClaimVolumeSource(View, frozen=True):
     claim_name: str = ""
     read_only: bool = False
 
 
-class VolumeResourceRequirements(View):
+class VolumeResourceRequirements(View, frozen=True):
     requests: ResourceList = {}
 
 
-class PersistentVolumeClaimSpec(View):
+class PersistentVolumeClaimSpec(View, frozen=True):
     volume_name: str = ""
     storage_class_name: str | None = None
     access_modes: tuple[str, ...] = ()
@@ -230,39 +230,39 @@ class PersistentVolumeClaimSpec(View):
     volume_attributes_class_name: str | None = None
 
 
-class PersistentVolumeClaimTemplate(View):
+class PersistentVolumeClaimTemplate(View, frozen=True):
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
 
 
-class EphemeralVolumeSource(View):
+class EphemeralVolumeSource(View, frozen=True):
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
-class GCEPersistentDisk(View):
+class GCEPersistentDisk(View, frozen=True):
     pd_name: str = ""
     read_only: bool = False
 
 
-class AWSElasticBlockStore(View):
+class AWSElasticBlockStore(View, frozen=True):
     volume_id: str = field(default="", name="volumeID")
     read_only: bool = False
 
 
-class RBD(View):
+class RBD(View, frozen=True):
     monitors: tuple[str, ...] = ()
     pool: str = ""
     image: str = ""
     read_only: bool = False
 
 
-class ISCSI(View):
+class ISCSI(View, frozen=True):
     iqn: str = ""
     target_portal: str = ""
     lun: int = 0
     read_only: bool = False
 
 
-class CSIVolumeSource(View):
+class CSIVolumeSource(View, frozen=True):
     """A CSI volume: inline in a pod (`driver` alone) or behind a PersistentVolume (with its handle)."""
 
     driver: str = ""
@@ -270,34 +270,34 @@ class CSIVolumeSource(View):
     read_only: bool = False
 
 
-class AzureDisk(View):
+class AzureDisk(View, frozen=True):
     disk_name: str = ""
     disk_uri: str = field(default="", name="diskURI")
 
 
-class AzureFile(View):
+class AzureFile(View, frozen=True):
     secret_name: str = ""
     secret_namespace: str | None = None
     share_name: str = ""
 
 
-class Cinder(View):
+class Cinder(View, frozen=True):
     volume_id: str = field(default="", name="volumeID")
 
 
-class VsphereVolume(View):
+class VsphereVolume(View, frozen=True):
     volume_path: str = ""
 
 
-class PortworxVolume(View):
+class PortworxVolume(View, frozen=True):
     volume_id: str = field(default="", name="volumeID")
 
 
-class ImageVolumeSource(View):
+class ImageVolumeSource(View, frozen=True):
     reference: str = ""
 
 
-class Volume(View):
+class Volume(View, frozen=True):
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
     ephemeral: EphemeralVolumeSource | None = None
@@ -314,17 +314,17 @@ class Volume(View):
     image: ImageVolumeSource | None = None
 
 
-class PodSchedulingGate(View):
+class PodSchedulingGate(View, frozen=True):
     name: str = ""
 
 
-class PodResourceClaim(View):
+class PodResourceClaim(View, frozen=True):
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(View):
+class PodSpec(View, frozen=True):
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
     priority: int | None = None
@@ -345,7 +345,7 @@ class PodSpec(View):
     termination_grace_period_seconds: int | None = None
 
 
-class PodCondition(View):
+class PodCondition(View, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -354,18 +354,18 @@ class PodCondition(View):
     observed_generation: int = 0
 
 
-class ContainerStatus(View):
+class ContainerStatus(View, frozen=True):
     name: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
 
 
-class PodResourceClaimStatus(View):
+class PodResourceClaimStatus(View, frozen=True):
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class PodStatus(View):
+class PodStatus(View, frozen=True):
     phase: str = ""
     start_time: str | None = None
     nominated_node_name: str = ""
@@ -377,7 +377,7 @@ class PodStatus(View):
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
-class Pod(KubeObject, tag="Pod"):
+class Pod(KubeObject, frozen=True, tag="Pod"):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
@@ -398,23 +398,23 @@ class Pod(KubeObject, tag="Pod"):
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class NodeSpec(View):
+class NodeSpec(View, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class NodeCondition(View):
+class NodeCondition(View, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
 
 
-class ContainerImage(View):
+class ContainerImage(View, frozen=True):
     names: tuple[str, ...] = ()
     size_bytes: int = 0
 
 
-class NodeStatus(View):
+class NodeStatus(View, frozen=True):
     allocatable: ResourceList = {}
     capacity: ResourceList = {}
     conditions: tuple[NodeCondition, ...] = ()
@@ -422,29 +422,29 @@ class NodeStatus(View):
     declared_features: tuple[str, ...] = ()
 
 
-class Node(KubeObject, tag="Node"):
+class Node(KubeObject, frozen=True, tag="Node"):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 
-class Namespace(KubeObject, tag="Namespace"):
+class Namespace(KubeObject, frozen=True, tag="Namespace"):
     pass
 
 
 # ── storage ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class ObjectReference(View):
+class ObjectReference(View, frozen=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
 
 
-class VolumeNodeAffinity(View):
+class VolumeNodeAffinity(View, frozen=True):
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(View):
+class PersistentVolumeSpec(View, frozen=True):
     capacity: ResourceList = {}
     access_modes: tuple[str, ...] = ()
     storage_class_name: str = ""
@@ -462,138 +462,138 @@ class PersistentVolumeSpec(View):
     portworx_volume: PortworxVolume | None = None
 
 
-class PhaseStatus(View):
+class PhaseStatus(View, frozen=True):
     phase: str = ""
 
 
-class PersistentVolume(KubeObject, tag="PersistentVolume"):
+class PersistentVolume(KubeObject, frozen=True, tag="PersistentVolume"):
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PhaseStatus = PhaseStatus()
 
 
-class PersistentVolumeClaim(KubeObject, tag="PersistentVolumeClaim"):
+class PersistentVolumeClaim(KubeObject, frozen=True, tag="PersistentVolumeClaim"):
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PhaseStatus = PhaseStatus()
 
 
-class TopologySelectorLabelRequirement(View):
+class TopologySelectorLabelRequirement(View, frozen=True):
     key: str = ""
     values: tuple[str, ...] = ()
 
 
-class TopologySelectorTerm(View):
+class TopologySelectorTerm(View, frozen=True):
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
 
 
-class StorageClass(KubeObject, tag="StorageClass"):
+class StorageClass(KubeObject, frozen=True, tag="StorageClass"):
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
 
-class VolumeNodeResources(View):
+class VolumeNodeResources(View, frozen=True):
     count: int | None = None
 
 
-class CSINodeDriver(View):
+class CSINodeDriver(View, frozen=True):
     name: str = ""
     allocatable: VolumeNodeResources | None = None
 
 
-class CSINodeSpec(View):
+class CSINodeSpec(View, frozen=True):
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
-class CSINode(KubeObject, tag="CSINode"):
+class CSINode(KubeObject, frozen=True, tag="CSINode"):
     spec: CSINodeSpec = CSINodeSpec()
 
 
-class CSIDriverSpec(View):
+class CSIDriverSpec(View, frozen=True):
     storage_capacity: bool | None = None
 
 
-class CSIDriver(KubeObject, tag="CSIDriver"):
+class CSIDriver(KubeObject, frozen=True, tag="CSIDriver"):
     spec: CSIDriverSpec = CSIDriverSpec()
 
 
-class CSIStorageCapacity(KubeObject, tag="CSIStorageCapacity"):
+class CSIStorageCapacity(KubeObject, frozen=True, tag="CSIStorageCapacity"):
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
     capacity: Quantity | None = None
     maximum_volume_size: Quantity | None = None
 
 
-class VolumeAttachmentSource(View):
+class VolumeAttachmentSource(View, frozen=True):
     persistent_volume_name: str | None = None
 
 
-class VolumeAttachmentSpec(View):
+class VolumeAttachmentSpec(View, frozen=True):
     attacher: str = ""
     node_name: str = ""
     source: VolumeAttachmentSource = VolumeAttachmentSource()
 
 
-class VolumeAttachment(KubeObject, tag="VolumeAttachment"):
+class VolumeAttachment(KubeObject, frozen=True, tag="VolumeAttachment"):
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
 
 
 # ── workloads and their protection ───────────────────────────────────────────────────────────────────────────
 
 
-class PodDisruptionBudgetSpec(View):
+class PodDisruptionBudgetSpec(View, frozen=True):
     selector: LabelSelector | None = None
 
 
-class PodDisruptionBudgetStatus(View):
+class PodDisruptionBudgetStatus(View, frozen=True):
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, str | None] = {}
 
 
-class PodDisruptionBudget(KubeObject, tag="PodDisruptionBudget"):
+class PodDisruptionBudget(KubeObject, frozen=True, tag="PodDisruptionBudget"):
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
-class MapSelectorSpec(View):
+class MapSelectorSpec(View, frozen=True):
     selector: dict[str, str] | None = None
 
 
-class LabelSelectorSpec(View):
+class LabelSelectorSpec(View, frozen=True):
     selector: LabelSelector | None = None
 
 
-class Service(KubeObject, tag="Service"):
+class Service(KubeObject, frozen=True, tag="Service"):
     spec: MapSelectorSpec = MapSelectorSpec()
 
 
-class ReplicationController(KubeObject, tag="ReplicationController"):
+class ReplicationController(KubeObject, frozen=True, tag="ReplicationController"):
     spec: MapSelectorSpec = MapSelectorSpec()
 
 
-class ReplicaSet(KubeObject, tag="ReplicaSet"):
+class ReplicaSet(KubeObject, frozen=True, tag="ReplicaSet"):
     spec: LabelSelectorSpec = LabelSelectorSpec()
 
 
-class StatefulSet(KubeObject, tag="StatefulSet"):
+class StatefulSet(KubeObject, frozen=True, tag="StatefulSet"):
     spec: LabelSelectorSpec = LabelSelectorSpec()
 
 
 # ── devices: enough to say plainly that a pod wants them ─────────────────────────────────────────────────────
 
 
-class DeviceClassSpec(View):
+class DeviceClassSpec(View, frozen=True):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(KubeObject, tag="DeviceClass"):
+class DeviceClass(KubeObject, frozen=True, tag="DeviceClass"):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-class ResourceClaim(KubeObject, tag="ResourceClaim"):
+class ResourceClaim(KubeObject, frozen=True, tag="ResourceClaim"):
     pass
 
 
-class Invalid(KubeObject, tag="Invalid"):
+class Invalid(KubeObject, frozen=True, tag="Invalid"):
     """An object that could not be read.  What its metadata said is kept, so that it stays visible."""
 
     of: str = ""
@@ -672,8 +672,8 @@ def _without_nulls(value: Any) -> Any:
 def _salvaged(meta: Any) -> ObjectMeta:
     if not isinstance(meta, Mapping):
         return ObjectMeta()
-    kept = {name: meta[name] for name in ("name", "namespace", "uid", "resourceVersion") if isinstance(meta.get(name), str)}
-    return msgspec.convert(kept, ObjectMeta)
+    names = ("name", "namespace", "uid", "resourceVersion")
+    return msgspec.convert({name: meta[name] for name in names if isinstance(meta.get(name), str)}, ObjectMeta)
 
 
 def _describe(raw: Any, kind: type[KubeObject]) -> str:

@@ -1,0 +1,1 @@
+"""The mirror: what we believe the cluster looks like, laid out in columns."""

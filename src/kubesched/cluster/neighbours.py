@@ -1,0 +1,106 @@
+"""Which pods sit where, grouped by what a neighbour can tell of them.
+
+Spreading and pod affinity ask "how many pods like this are on each node?".  Pods of one workload carry the
+same labels, so the question is asked once per group of look-alikes and answered with row counts, rather than
+once per pod.  Two groupings serve two directions: `classes` by namespace and labels (whom a selector means),
+and `holders` by affinity terms (who minds a newcomer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kubesched.api.selectors import Selector
+from kubesched.cluster.podinfo import PodInfo
+
+
+class PodClass:
+    """Pods that no label selector can tell apart, and how many of them each row holds."""
+
+    __slots__ = ("labels", "namespace", "rows", "terminating")
+
+    def __init__(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.terminating = terminating
+        self.rows: dict[int, int] = {}
+
+
+class AffinityHolders:
+    """Pods with the same pod (anti-)affinity, one of them as the example, and how many each row holds."""
+
+    __slots__ = ("example", "rows")
+
+    def __init__(self, example: PodInfo) -> None:
+        self.example = example
+        self.rows: dict[int, int] = {}
+
+
+class Neighbours:
+    """Row counts of pods by class, and of pods with affinity by their terms."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, dict[object, PodClass]] = {}
+        self._holders: dict[bytes, AffinityHolders] = {}
+
+    def classes(self, namespace: str | None = None) -> Iterator[PodClass]:
+        """The classes of one namespace, or of all."""
+        if namespace is not None:
+            yield from self._classes.get(namespace, {}).values()
+            return
+        for classes in self._classes.values():
+            yield from classes.values()
+
+    def holders(self) -> Iterator[AffinityHolders]:
+        """Groups of pods whose affinity or anti-affinity object is present, even if empty."""
+        yield from self._holders.values()
+
+    def count(self, namespace: str, selector: Selector) -> dict[int, int]:
+        """How many pods of a namespace, not terminating, a selector means on each row."""
+        counts: dict[int, int] = {}
+        for pods in self.classes(namespace):
+            if not pods.terminating and selector.matches(pods.labels):
+                for row, count in pods.rows.items():
+                    counts[row] = counts.get(row, 0) + count
+        return counts
+
+    def account(self, pod: PodInfo, row: int, sign: int) -> None:
+        classes = self._classes.setdefault(pod.namespace, {})
+        alike = classes.get(pod.class_key)
+        if alike is None:
+            alike = classes[pod.class_key] = PodClass(pod.namespace, pod.labels, pod.pod.terminating)
+        if not _count(alike.rows, row, sign):
+            del classes[pod.class_key]
+            if not classes:
+                del self._classes[pod.namespace]
+        if pod.has_affinity:
+            held = self._holders.get(pod.affinity_key)
+            if held is None:
+                held = self._holders[pod.affinity_key] = AffinityHolders(pod)
+            if not _count(held.rows, row, sign):
+                del self._holders[pod.affinity_key]
+
+    def fork(self) -> Neighbours:
+        twin = Neighbours()
+        for namespace, classes in self._classes.items():
+            twin._classes[namespace] = {key: _forked_class(pods) for key, pods in classes.items()}
+        for key, held in self._holders.items():
+            twin._holders[key] = AffinityHolders(held.example)
+            twin._holders[key].rows = dict(held.rows)
+        return twin
+
+
+def _forked_class(pods: PodClass) -> PodClass:
+    twin = PodClass(pods.namespace, pods.labels, pods.terminating)
+    twin.rows = dict(pods.rows)
+    return twin
+
+
+def _count(rows: dict[int, int], row: int, sign: int) -> bool:
+    """Change a row's count; False when no row is left."""
+    left = rows.get(row, 0) + sign
+    if left:
+        rows[row] = left
+    else:
+        del rows[row]
+    return bool(rows)

@@ -1,0 +1,347 @@
+"""The nodes as columns: one row per node, one array per fact, and the pods that sit on each row.
+
+A scheduler asks the same question of every node.  With one array per fact the question is asked once, for all
+rows; what a scalar plugin sees of a node (NodeInfo) is a view of its row, so nothing is kept twice.
+
+Only the mirror and a Trial write here.  Nobody else runs while a cycle runs, so the table is its own snapshot:
+readers need no copy, and `fork()` exists for those who must look at a moment that has passed.
+
+A row's generation grows with every change to it; the table's `clock` is the latest.  Rows of departed nodes
+are used again for later ones.  Pods on a node nobody has told us about wait in `stray`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+
+import numpy as np
+
+from kubesched.api.objects import Node, Taint
+from kubesched.api.quantity import resource_amount
+from kubesched.cluster.neighbours import Neighbours
+from kubesched.cluster.order import ZoneOrder
+from kubesched.cluster.podinfo import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, HostPort, PodInfo
+from kubesched.cluster.types import Amounts, Codes, Mask, Rows
+from kubesched.cluster.vocab import ABSENT, V, Vocab
+
+_ROWS_AT_FIRST = 64
+_RESOURCES_AT_FIRST = 8
+
+
+class ImageState:
+    """An image some nodes have: its size as first reported, and the rows that have it."""
+
+    __slots__ = ("rows", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.rows: dict[int, None] = {}
+
+
+class LabelColumn:
+    """The values of one label, per row."""
+
+    __slots__ = ("codes", "vocab")
+
+    def __init__(self, capacity: int) -> None:
+        self.vocab: Vocab[str] = Vocab()
+        self.codes: Codes = np.full(capacity, ABSENT, dtype=np.int32)
+
+
+class NodeTable:
+    """All nodes, by row.  See the module for who may write."""
+
+    def __init__(self) -> None:
+        self.resources: Vocab[str] = Vocab(CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
+        self.row_of: dict[str, int] = {}
+        self.nodes: list[Node | None] = []
+        self.names: list[str] = []
+        self.pods: list[list[PodInfo]] = []
+        self.place_of: dict[str, int] = {}  # uid of a pod → its row
+        self.stray: dict[str, dict[str, PodInfo]] = {}  # name of an unknown node → its pods by uid
+        self.order = ZoneOrder()
+        self.clock = 0
+        self.neighbours = Neighbours()
+        self.claims: dict[str, dict[int, int]] = {}  # "namespace/claim" → row → pods using it there
+        self.ports: list[dict[HostPort, int]] = []
+        self.images: dict[str, ImageState] = {}
+        self.image_names: list[tuple[str, ...]] = []
+        self.features: list[frozenset[str]] = []
+        self.taint_sets: Vocab[tuple[Taint, ...]] = Vocab(())
+        self.labels: dict[str, LabelColumn] = {}
+        self._names_shared = False
+        self._free_rows: list[int] = []
+
+        self.allocatable: Amounts = np.zeros((_ROWS_AT_FIRST, _RESOURCES_AT_FIRST), dtype=np.int64)
+        self.requested: Amounts = np.zeros_like(self.allocatable)
+        self.nonzero_requested: Amounts = np.zeros((_ROWS_AT_FIRST, 2), dtype=np.int64)
+        self.generation: Amounts = np.zeros(_ROWS_AT_FIRST, dtype=np.int64)
+        self.taint_set: Codes = np.zeros(_ROWS_AT_FIRST, dtype=np.int32)
+        self.unschedulable: Mask = np.zeros(_ROWS_AT_FIRST, dtype=np.bool_)
+        self.alive: Mask = np.zeros(_ROWS_AT_FIRST, dtype=np.bool_)
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+        return len(self.row_of)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def rows(self) -> Rows:
+        """All nodes, in the order they are tried."""
+        return self.order.rows
+
+    def label(self, key: str) -> LabelColumn:
+        """The column of a label, made when first asked for and kept up to date from then on."""
+        column = self.labels.get(key)
+        if column is None:
+            column = self.labels[key] = LabelColumn(len(self.generation))
+            for row, node in enumerate(self.nodes):
+                if node is not None and key in node.metadata.labels:
+                    column.codes[row] = column.vocab.add(node.metadata.labels[key])
+        return column
+
+    def share_names(self) -> list[str]:
+        """Names by row, safe to keep: the next node that comes or goes gets a new list."""
+        self._names_shared = True
+        return self.names
+
+    # ── nodes come and go ────────────────────────────────────────────────────────────────────────────────────
+
+    def add_node(self, node: Node) -> int:
+        """Give a new node a row; pods that were waiting for it are on it."""
+        row = self._new_row(node.name)
+        self._write_node(row, node)
+        self.order.add(row, node.metadata.labels)
+        for pod in self.stray.pop(node.name, {}).values():
+            self._put(pod, row)
+        return row
+
+    def update_node(self, node: Node) -> int:
+        row = self.row_of[node.name]
+        self._forget_images(row)
+        self._write_node(row, node)
+        self.order.update(row, node.metadata.labels)
+        return row
+
+    def remove_node(self, name: str) -> None:
+        """Take a node out; pods still on it become stray until their own end is told."""
+        row = self.row_of[name]
+        for pod in list(self.pods[row]):
+            self._take(pod, row)
+            self.stray.setdefault(name, {})[pod.uid] = pod
+        del self.row_of[name]
+        self._forget_images(row)
+        self.order.remove(row)
+        self._own_names()
+        self.nodes[row], self.names[row] = None, ""
+        self.alive[row] = False
+        for column in self.labels.values():
+            column.codes[row] = ABSENT
+        self.allocatable[row] = 0
+        self._touch(row)
+        self._free_rows.append(row)
+
+    # ── pods come and go ─────────────────────────────────────────────────────────────────────────────────────
+
+    def place(self, pod: PodInfo, node_name: str) -> None:
+        """Put a pod on a node, known or not."""
+        row = self.row_of.get(node_name)
+        if row is None:
+            self.stray.setdefault(node_name, {})[pod.uid] = pod
+        else:
+            self._put(pod, row)
+
+    def remove(self, pod: PodInfo, node_name: str) -> None:
+        """Take a pod off; it must be there."""
+        row = self.place_of.get(pod.uid)
+        if row is None:
+            pods = self.stray[node_name]
+            del pods[pod.uid]
+            if not pods:
+                del self.stray[node_name]
+        else:
+            self._take(pod, row)
+
+    def _put(self, pod: PodInfo, row: int) -> None:
+        self.pods[row].append(pod)
+        self.place_of[pod.uid] = row
+        self._account(pod, row, 1)
+
+    def _take(self, pod: PodInfo, row: int) -> None:
+        """Kept from kube-scheduler: the last pod of the list moves into the hole."""
+        pods = self.pods[row]
+        index = next(i for i, other in enumerate(pods) if other.uid == pod.uid)
+        gone = pods[index]
+        pods[index] = pods[-1]
+        pods.pop()
+        del self.place_of[pod.uid]
+        self._account(gone, row, -1)
+
+    def _account(self, pod: PodInfo, row: int, sign: int) -> None:
+        requested = self.requested
+        for name, amount in pod.usage.items():
+            column = self.resources.find(name)
+            if column == ABSENT or column >= requested.shape[1]:
+                column = self.resource_column(name)
+                requested = self.requested
+            requested[row, column] += sign * amount
+        requested[row, 3] += sign
+        cpu, memory = pod.nonzero_usage
+        self.nonzero_requested[row, 0] += sign * cpu
+        self.nonzero_requested[row, 1] += sign * memory
+        if pod.host_ports:
+            _count_all(self.ports[row], pod.host_ports, sign)
+        for claim in pod.claims:
+            _count_row(self.claims, f"{pod.namespace}/{claim}", row, sign)
+        self.neighbours.account(pod, row, sign)
+        self._touch(row)
+
+    # ── rows and columns ─────────────────────────────────────────────────────────────────────────────────────
+
+    def resource_column(self, name: str) -> int:
+        """The column of a resource; a resource never heard of gets one."""
+        column = self.resources.add(name)
+        if column >= self.allocatable.shape[1]:
+            width = self.allocatable.shape[1]
+            self.allocatable = np.hstack([self.allocatable, np.zeros_like(self.allocatable[:, :width])])
+            self.requested = np.hstack([self.requested, np.zeros_like(self.requested[:, :width])])
+        return column
+
+    def _write_node(self, row: int, node: Node) -> None:
+        self.nodes[row] = node
+        amounts = [
+            (self.resource_column(name), resource_amount(name, q)) for name, q in node.status.allocatable.items()
+        ]
+        self.allocatable[row] = 0
+        for column, amount in amounts:
+            self.allocatable[row, column] = amount
+        self.unschedulable[row] = node.spec.unschedulable
+        self.taint_set[row] = self.taint_sets.add(node.spec.taints)
+        self.features[row] = frozenset(node.status.declared_features)
+        labels = node.metadata.labels
+        for key, label in self.labels.items():
+            label.codes[row] = label.vocab.add(labels[key]) if key in labels else ABSENT
+        self._learn_images(row, node)
+        self._touch(row)
+
+    def _learn_images(self, row: int, node: Node) -> None:
+        names = []
+        for image in node.status.images:
+            for name in image.names:
+                state = self.images.get(name)
+                if state is None:
+                    state = self.images[name] = ImageState(image.size_bytes)
+                state.rows[row] = None
+                names.append(name)
+        self.image_names[row] = tuple(names)
+
+    def _forget_images(self, row: int) -> None:
+        for name in self.image_names[row]:
+            state = self.images.get(name)
+            if state is not None:
+                state.rows.pop(row, None)
+                if not state.rows:
+                    del self.images[name]
+        self.image_names[row] = ()
+
+    def _new_row(self, name: str) -> int:
+        self._own_names()
+        if self._free_rows:
+            row = self._free_rows.pop()
+            self.names[row] = name
+        else:
+            row = len(self.names)
+            if row == len(self.generation):
+                self._grow()
+            self.names.append(name)
+            self.nodes.append(None)
+            self.pods.append([])
+            self.ports.append({})
+            self.image_names.append(())
+            self.features.append(frozenset())
+        self.row_of[name] = row
+        self.alive[row] = True
+        return row
+
+    def _grow(self) -> None:
+        def doubled(column: Amounts) -> Amounts:
+            return np.concatenate([column, np.zeros_like(column)])
+
+        self.allocatable = doubled(self.allocatable)
+        self.requested = doubled(self.requested)
+        self.nonzero_requested = doubled(self.nonzero_requested)
+        self.generation = doubled(self.generation)
+        self.taint_set = np.concatenate([self.taint_set, np.zeros_like(self.taint_set)])
+        self.unschedulable = np.concatenate([self.unschedulable, np.zeros_like(self.unschedulable)])
+        self.alive = np.concatenate([self.alive, np.zeros_like(self.alive)])
+        for column in self.labels.values():
+            column.codes = np.concatenate([column.codes, np.full_like(column.codes, ABSENT)])
+
+    def _own_names(self) -> None:
+        if self._names_shared:
+            self.names = list(self.names)
+            self._names_shared = False
+
+    def _touch(self, row: int) -> None:
+        self.clock += 1
+        self.generation[row] = self.clock
+
+    # ── another time's view ──────────────────────────────────────────────────────────────────────────────────
+
+    def fork(self) -> NodeTable:
+        """A copy that later changes do not reach.  Pods and nodes are shared; they never change."""
+        twin = copy(self)
+        for name in (
+            "allocatable",
+            "requested",
+            "nonzero_requested",
+            "generation",
+            "taint_set",
+            "unschedulable",
+            "alive",
+        ):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.resources, twin.taint_sets = _copied(self.resources), _copied(self.taint_sets)
+        twin.row_of, twin.place_of = dict(self.row_of), dict(self.place_of)
+        twin.nodes, twin.names = list(self.nodes), list(self.names)
+        twin.pods = [list(pods) for pods in self.pods]
+        twin.ports = [dict(ports) for ports in self.ports]
+        twin.stray = {name: dict(pods) for name, pods in self.stray.items()}
+        twin.claims = {claim: dict(rows) for claim, rows in self.claims.items()}
+        twin.images = {name: _copied_image(state) for name, state in self.images.items()}
+        twin.image_names, twin.features = list(self.image_names), list(self.features)
+        twin.labels, twin.neighbours, twin.order = {}, self.neighbours.fork(), self.order.fork()
+        twin._free_rows = list(self._free_rows)
+        return twin
+
+
+def _count_all(counts: dict[HostPort, int], items: Iterable[HostPort], sign: int) -> None:
+    for item in items:
+        left = counts.get(item, 0) + sign
+        if left:
+            counts[item] = left
+        else:
+            del counts[item]
+
+
+def _count_row(index: dict[str, dict[int, int]], key: str, row: int, sign: int) -> None:
+    rows = index.setdefault(key, {})
+    left = rows.get(row, 0) + sign
+    if left:
+        rows[row] = left
+        return
+    del rows[row]
+    if not rows:
+        del index[key]
+
+
+def _copied(vocab: Vocab[V]) -> Vocab[V]:
+    return Vocab(*vocab.values)
+
+
+def _copied_image(state: ImageState) -> ImageState:
+    twin = ImageState(state.size)
+    twin.rows = dict(state.rows)
+    return twin

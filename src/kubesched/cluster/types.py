@@ -1,0 +1,14 @@
+"""What the arrays mean: aliases to annotate with, so that an index is not a count and a mask is not a score."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Rows: TypeAlias = npt.NDArray[np.int32]  # which rows of the NodeTable
+Mask: TypeAlias = npt.NDArray[np.bool_]  # one yes or no per selected row
+Codes: TypeAlias = npt.NDArray[np.int32]  # numbers of a Vocab, ABSENT where there is no value
+Amounts: TypeAlias = npt.NDArray[np.int64]  # resources: milli-CPU, bytes, pieces
+Scores: TypeAlias = npt.NDArray[np.int64]  # one score per selected row

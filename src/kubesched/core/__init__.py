@@ -1,0 +1,1 @@
+"""The scheduler itself: a value you fold events into."""

@@ -1,0 +1,5 @@
+"""Who is tried next."""
+
+from kubesched.core.queue.protocol import Queue
+
+__all__ = ["Queue"]

@@ -1,0 +1,218 @@
+"""The scalar hooks, named as in Go, and what a class must look like to be a plugin.
+
+A plugin is a plain class with the methods of the extension points it takes part in; there is nothing to inherit.
+`check()` compares a class with the Protocols here when it is loaded, so that a hook with a wrong signature is a
+sentence at start-up and not a surprise in the middle of the night.
+
+Every hook is called with positional arguments.  Hooks decide; they never wait, read a clock or open a socket.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from kubesched.framework.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kubesched.cluster.columns import Nodes
+    from kubesched.cluster.nodeinfo import NodeInfo
+    from kubesched.cluster.podinfo import PodInfo
+    from kubesched.cluster.types import Scores
+    from kubesched.framework.cycle import Cycle
+    from kubesched.framework.decision import Rejected
+    from kubesched.framework.events import Hint
+    from kubesched.framework.queued import QueuedPod
+    from kubesched.framework.status import Status, Wait
+    from kubesched.framework.steps import Steps
+
+Plugin: TypeAlias = Any  # any object with some of the methods below
+Signature: TypeAlias = tuple[tuple[str, Any], ...]  # (what is read of a pod, its value), values hashable
+
+
+class NodeSubset(Struct, frozen=True):
+    """A pre_filter's yes with a limit: only these nodes can be meant."""
+
+    names: frozenset[str]
+
+
+class Nomination(Struct, frozen=True):
+    """A post_filter's answer: room to be made on a node by evicting pods.
+
+    An empty node takes an earlier nomination back; then `status` says why nothing was found.
+    """
+
+    node: str
+    victims: tuple[PodInfo, ...] = ()
+    status: Status | None = None
+
+
+# ── one Protocol per hook ────────────────────────────────────────────────────────────────────────────────────
+
+
+class PreEnqueue(Protocol):
+    def pre_enqueue(self, pod: PodInfo) -> Status: ...
+
+
+class QueueSort(Protocol):
+    def key(self, pod: QueuedPod) -> tuple[Any, ...]: ...
+
+
+class Less(Protocol):
+    def less(self, a: QueuedPod, b: QueuedPod) -> bool: ...
+
+
+class PreFilter(Protocol):
+    def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> NodeSubset | Status: ...
+
+
+class AddRemove(Protocol):
+    def add_pod(self, cycle: Cycle, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None: ...
+    def remove_pod(self, cycle: Cycle, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None: ...
+
+
+class Filter(Protocol):
+    def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status: ...
+
+
+class PostFilter(Protocol):
+    def post_filter(self, cycle: Cycle, pod: PodInfo, rejected: Rejected) -> Nomination | Status: ...
+
+
+class PreScore(Protocol):
+    def pre_score(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status: ...
+
+
+class Score(Protocol):
+    def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int: ...
+
+
+class Normalize(Protocol):
+    def normalize_score(self, cycle: Cycle, pod: PodInfo, scores: Scores) -> Scores: ...
+
+
+class Reserve(Protocol):
+    def reserve(self, cycle: Cycle, pod: PodInfo, node: str) -> Status: ...
+    def unreserve(self, cycle: Cycle, pod: PodInfo, node: str) -> None: ...
+
+
+class Permit(Protocol):
+    def permit(self, cycle: Cycle, pod: PodInfo, node: str) -> Status | Wait: ...
+
+
+class PreBind(Protocol):
+    def pre_bind(self, cycle: Cycle, pod: PodInfo, node: str) -> Status | Steps: ...
+
+
+class Bind(Protocol):
+    def bind(self, cycle: Cycle, pod: PodInfo, node: str) -> Status | Steps: ...
+
+
+class PostBind(Protocol):
+    def post_bind(self, cycle: Cycle, pod: PodInfo, node: str) -> None: ...
+
+
+class Hints(Protocol):
+    def events_to_register(self) -> Sequence[Hint]: ...
+
+
+class Sign(Protocol):
+    def sign_pod(self, pod: PodInfo) -> Signature | Status: ...
+
+
+# ── extension points, as in a KubeSchedulerConfiguration ─────────────────────────────────────────────────────
+
+
+class Method(NamedTuple):
+    """A method a plugin may have: its name, and the parameters it is called with."""
+
+    name: str
+    parameters: tuple[str, ...]
+
+
+_ON_NODE = ("cycle", "pod", "node")
+_ON_NODES = ("cycle", "pod", "nodes")
+
+POINTS: dict[str, tuple[Method, ...]] = {
+    "preEnqueue": (Method("pre_enqueue", ("pod",)),),
+    "queueSort": (Method("key", ("pod",)), Method("less", ("a", "b"))),
+    "preFilter": (Method("pre_filter", _ON_NODES),),
+    "filter": (Method("filter", _ON_NODE), Method("filter_all", _ON_NODES)),
+    "postFilter": (Method("post_filter", ("cycle", "pod", "rejected")),),
+    "preScore": (Method("pre_score", _ON_NODES),),
+    "score": (Method("score", _ON_NODE), Method("score_all", _ON_NODES)),
+    "reserve": (Method("reserve", _ON_NODE),),
+    "permit": (Method("permit", _ON_NODE),),
+    "preBind": (Method("pre_bind", _ON_NODE),),
+    "bind": (Method("bind", _ON_NODE),),
+    "postBind": (Method("post_bind", _ON_NODE),),
+}
+"""Which methods make a plugin part of an extension point; one of them is enough."""
+
+HELPERS = (
+    Method("add_pod", ("cycle", "pod", "other", "node")),
+    Method("remove_pod", ("cycle", "pod", "other", "node")),
+    Method("normalize_score", ("cycle", "pod", "scores")),
+    Method("unreserve", _ON_NODE),
+    Method("events_to_register", ()),
+    Method("sign_pod", ("pod",)),
+)
+"""Methods that go along with an extension point."""
+
+
+def name_of(plugin: Plugin) -> str:
+    """The name of a plugin (an instance or a class): its `name`, or its class's."""
+    cls = plugin if isinstance(plugin, type) else type(plugin)
+    return str(getattr(plugin, "name", cls.__name__))
+
+
+def points_of(plugin: Plugin) -> tuple[str, ...]:
+    """The extension points a plugin takes part in, by its methods."""
+    return tuple(point for point, methods in POINTS.items() if any(hasattr(plugin, method.name) for method in methods))
+
+
+def check(plugin: Plugin) -> None:
+    """Compare a plugin with the hooks it seems to implement.  Raises ConfigError."""
+    for method in (*(method for methods in POINTS.values() for method in methods), *HELPERS):
+        hook = getattr(plugin, method.name, None)
+        if hook is not None:
+            _check_method(plugin, method, hook)
+    _check_pairs(plugin)
+
+
+def _check_method(plugin: Plugin, method: Method, hook: Any) -> None:
+    where = f"{name_of(plugin)}.{method.name}"
+    if not callable(hook):
+        raise ConfigError("", f"{where} is not a method", f"a {method.name} takes {_listed(method.parameters)}")
+    if inspect.iscoroutinefunction(hook):
+        raise ConfigError("", f"{where} is async; hooks never wait", "a pre_bind or bind yields steps instead")
+    expected = len(method.parameters) + isinstance(plugin, type)  # a class's function still has its self
+    try:
+        signature = inspect.signature(hook)
+        signature.bind(*range(expected))
+    except TypeError:
+        given = [name for name in signature.parameters if name != "self"]
+        problem = f"{where} takes {_listed(given)}; a {method.name} takes {_listed(method.parameters)}"
+        raise ConfigError("", problem, f"see docs/hooks.md#{method.name}") from None
+    except ValueError:
+        return  # a builtin without a signature: the first call will tell
+
+
+def _check_pairs(plugin: Plugin) -> None:
+    for one, other in (("reserve", "unreserve"), ("add_pod", "remove_pod"), ("key", "less")):
+        has_one, has_other = hasattr(plugin, one), hasattr(plugin, other)
+        if one == "key":
+            if has_one and has_other:
+                raise ConfigError("", f"{name_of(plugin)} has both key and less", "one order is enough: keep key")
+        elif has_one != has_other:
+            have, lack = (one, other) if has_one else (other, one)
+            raise ConfigError("", f"{name_of(plugin)} has {have} but no {lack}", "the two undo each other: write both")
+    if hasattr(plugin, "normalize_score") and not (hasattr(plugin, "score") or hasattr(plugin, "score_all")):
+        raise ConfigError("", f"{name_of(plugin)} has normalize_score but no score", "write score, or take it out")
+
+
+def _listed(parameters: Sequence[str]) -> str:
+    return f"({', '.join(parameters)})"

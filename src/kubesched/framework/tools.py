@@ -1,0 +1,149 @@
+"""What a plugin may reach besides the arguments of its hooks.
+
+A plugin is given its Tools once, as `tools` of its constructor or as an attribute of that name.  It reads the
+cluster through them, and leaves requests: allow that waiting pod, do so in three seconds, wake these.  Requests
+are carried out by the core after the hook has returned, so a hook never finds the world changed under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from kubesched.api.objects import KubeObject
+from kubesched.api.time import Duration, Instant
+from kubesched.cluster.columns import Nodes
+from kubesched.cluster.objects import Objects
+from kubesched.cluster.podinfo import PodInfo
+from kubesched.framework.features import Features
+
+
+class Judge(Struct, frozen=True):
+    """Allow or reject a pod that waits on permit, now or after a while."""
+
+    verb: Literal["allow", "reject"]
+    plugin: str
+    uid: str
+    message: str = ""
+    after: Duration = Duration(0)
+
+
+class Activate(Struct, frozen=True):
+    """Try these pods as soon as possible."""
+
+    uids: tuple[str, ...]
+
+
+class Note(Struct, frozen=True):
+    """A remark for the log."""
+
+    plugin: str
+    text: str
+    values: tuple[tuple[str, str], ...] = ()
+    verbosity: int = 4
+
+
+Wish: TypeAlias = Judge | Activate | Note
+
+
+class WaitingPod(Struct, frozen=True):
+    """A pod held back by permit, and who still holds it."""
+
+    pod: PodInfo
+    node: str
+    plugins: tuple[str, ...]
+
+
+class Desk(Protocol):
+    """Where wishes are left and the cluster is read; the core is one."""
+
+    @property
+    def now(self) -> Instant: ...
+    @property
+    def nodes(self) -> Nodes: ...
+    @property
+    def objects(self) -> Objects: ...
+    @property
+    def features(self) -> Features: ...
+    def waiting(self) -> Sequence[WaitingPod]: ...
+    def wish(self, wish: Wish) -> None: ...
+    def pods(self, namespace: str | None = None) -> Iterable[PodInfo]: ...
+
+
+class Tools:
+    """One plugin's tools.  Usable from its first hook on; before that there is no cluster to see."""
+
+    def __init__(self, plugin: str, features: Features | None = None) -> None:
+        self.plugin = plugin
+        self._features = features or Features()
+        self._desk: Desk | None = None
+
+    def attach(self, desk: Desk) -> None:
+        """For the core: from now on, this is the cluster."""
+        self._desk = desk
+
+    @property
+    def desk(self) -> Desk:
+        assert self._desk is not None, f"{self.plugin} used its tools before the scheduler was assembled"
+        return self._desk
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def features(self) -> Features:
+        return self._features
+
+    @property
+    def now(self) -> Instant:
+        """The time of the event being handled."""
+        return self.desk.now
+
+    @property
+    def nodes(self) -> Nodes:
+        """All nodes, assumed pods included."""
+        return self.desk.nodes
+
+    @property
+    def objects(self) -> Objects:
+        """All other objects: `tools.objects.get(PersistentVolumeClaim, "default/data")`."""
+        return self.desk.objects
+
+    def get(self, kind: type[KubeObject], key: str) -> KubeObject | None:
+        return self.desk.objects.get(kind, key)
+
+    def pods(self, namespace: str | None = None) -> Iterable[PodInfo]:
+        """The pods that hold room on a node."""
+        return self.desk.pods(namespace)
+
+    @property
+    def waiting(self) -> Sequence[WaitingPod]:
+        """The pods that wait on permit, whoever holds them."""
+        return self.desk.waiting()
+
+    # ── wishing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def allow(self, pod: PodInfo) -> None:
+        """This plugin no longer holds the pod; it goes on when no other plugin does."""
+        self.desk.wish(Judge("allow", self.plugin, pod.uid))
+
+    def allow_after(self, pod: PodInfo, delay: Duration) -> None:
+        """As allow, later.  Nothing happens if the pod does not wait any more by then."""
+        self.desk.wish(Judge("allow", self.plugin, pod.uid, after=delay))
+
+    def reject(self, pod: PodInfo, message: str) -> None:
+        """Turn a waiting pod down."""
+        self.desk.wish(Judge("reject", self.plugin, pod.uid, message))
+
+    def reject_after(self, pod: PodInfo, delay: Duration, message: str) -> None:
+        self.desk.wish(Judge("reject", self.plugin, pod.uid, message, delay))
+
+    def activate(self, *pods: PodInfo) -> None:
+        """Try these pods as soon as possible, wherever they sleep."""
+        self.desk.wish(Activate(tuple(pod.uid for pod in pods)))
+
+    def note(self, text: str, *, verbosity: int = 4, **values: object) -> None:
+        """Leave a log line: a constant text, and values beside it."""
+        pairs = tuple((name, str(value)) for name, value in values.items())
+        self.desk.wish(Note(self.plugin, text, pairs, verbosity))
