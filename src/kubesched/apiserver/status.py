@@ -105,6 +105,7 @@ class FieldError:
     """One thing wrong with one field: what the causes of a 422 are made of.
 
     reason: FieldValueRequired, FieldValueInvalid …  body: the sentence without the field.
+    A field of "" is the object itself, which the real server shows as <nil>.
     """
 
     reason: str
@@ -112,18 +113,18 @@ class FieldError:
     body: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.body}" if self.field else self.body
+        return f"{self.field or '<nil>'}: {self.body}"
 
     def cause(self) -> Json:
-        cause: Json = {"reason": self.reason, "message": self.body}
-        if self.field:
-            cause["field"] = self.field
-        return cause
+        return {"reason": self.reason, "message": self.body, "field": self.field or "<nil>"}
 
 
 def _shown(value: Any) -> str:
-    """A value as the real server prints it inside an error: strings quoted, objects as JSON."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """A value as the real server prints it inside an error: strings quoted, objects as Go's JSON."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(value, str):
+        return text
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _body(head: str, detail: str) -> str:
@@ -143,7 +144,8 @@ def field_type_invalid(field: str, value: Any, detail: str) -> FieldError:
 
 
 def field_not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
-    choices = ", ".join(_shown(choice) for choice in sorted(supported))
+    """supported is shown in the order given; the real server mostly gives it sorted."""
+    choices = ", ".join(_shown(choice) for choice in supported)
     detail = f"supported values: {choices}" if choices else ""
     return FieldError("FieldValueNotSupported", field, _body(f"Unsupported value: {_shown(value)}", detail))
 
@@ -187,9 +189,8 @@ def already_exists(resource: str, name: str) -> ApiError:
 
 
 def generate_name_conflict(resource: str, name: str) -> ApiError:
-    message = (
-        f'{qualified(resource)} "{name}" already exists, the server was not able to generate a unique name for the object'
-    )
+    taken = f'{qualified(resource)} "{name}" already exists'
+    message = f"{taken}, the server was not able to generate a unique name for the object"
     return ApiError(409, "AlreadyExists", message, _details(resource, name), retry_after=1)
 
 
@@ -199,27 +200,20 @@ def conflict(resource: str, name: str, why: str = CONFLICT_MODIFIED) -> ApiError
 
 
 def apply_conflict(conflicts: Sequence[tuple[str, str]]) -> ApiError:
-    """Server-side apply met fields of others: (manager, path) in the order found.
-
-    A manager is shown as `"name"`, or `"name" with subresource "status" using apps/v1 at …` when the
-    conflict is with an update; the caller words it.
-    """
+    """Server-side apply met fields of others: (manager as shown, path), one manager's together, in order."""
     by_manager: dict[str, list[str]] = {}
     for manager, path in conflicts:
         by_manager.setdefault(manager, []).append(path)
-    noun = "conflict" if len(conflicts) == 1 else "conflicts"
-    parts = []
-    for manager in sorted(by_manager):
-        paths = by_manager[manager]
-        if len(paths) == 1:
-            parts.append(f"conflict with {manager}: {paths[0]}")
-        else:
-            parts.append(f"conflicts with {manager}:" + "".join(f"\n- {path}" for path in paths))
-    message = f"Apply failed with {len(conflicts)} {noun}: " + "\n".join(parts)
+    if len(conflicts) == 1:
+        message = f"Apply failed with 1 conflict: conflict with {conflicts[0][0]}: {conflicts[0][1]}"
+    else:
+        lines = []
+        for manager, paths in by_manager.items():
+            lines += [f"conflicts with {manager}:", *(f"- {path}" for path in paths)]
+        message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": path}
-        for manager in sorted(by_manager)
-        for path in by_manager[manager]
+        for manager, path in conflicts
     ]
     return ApiError(409, "Conflict", message, {"causes": causes})
 
@@ -291,7 +285,7 @@ def timeout(message: str, retry_after: int = 0) -> ApiError:
 
 
 def too_large(why: str) -> ApiError:
-    return ApiError(413, "RequestEntityTooLarge", f"Request entity is too large: {why}")
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
 def too_many_requests(message: str, retry_after: int = 0, causes: Sequence[Json] | None = None) -> ApiError:
@@ -342,9 +336,23 @@ _REGISTRY = {
     "networking.k8s.io/ingresses": "ingress",
 }
 _FOLDED_GROUPS = frozenset(
-    ["", "apps", "batch", "policy", "autoscaling", "events.k8s.io", "storage.k8s.io", "scheduling.k8s.io"]
-    + ["coordination.k8s.io", "discovery.k8s.io", "networking.k8s.io", "node.k8s.io", "rbac.authorization.k8s.io"]
-    + ["resource.k8s.io", "certificates.k8s.io"]
+    (
+        "",
+        "apps",
+        "autoscaling",
+        "batch",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+    )
 )
 
 

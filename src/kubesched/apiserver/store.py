@@ -22,36 +22,52 @@ One thread drives a Store.  It has no lock, reads no clock and rolls no dice of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
-from kubesched.apiserver.watch import Watch
+import msgspec
+
+from kubesched.api.time import Instant, format_rfc3339
+from kubesched.apiserver import status
+from kubesched.apiserver.deletion import GraceRule, Marked, Removable, is_finished, mark, pod_grace
+from kubesched.apiserver.stored import Stored, object_key
+from kubesched.apiserver.table import Listing, Table, decode_continue
+from kubesched.apiserver.watch import History, Watch, WatchEvent
+
+__all__ = [
+    "DeleteOptions",
+    "Deletion",
+    "GraceRule",
+    "Journal",
+    "Json",
+    "Listing",
+    "Matches",
+    "Preconditions",
+    "Removable",
+    "Store",
+    "Stored",
+    "Watch",
+    "WatchEvent",
+    "pod_grace",
+]
 
 Json = dict[str, Any]
 Matches = Callable[[Json], bool]
 """Tells whether an object is selected (labels, fields, whatever the caller composes)."""
 
-Removable = Callable[[Json], bool]
-"""Tells whether an object without metadata.finalizers may go (a Namespace has more in its spec)."""
-
-GraceRule = Callable[[Json, int | None], int]
-"""(object, requested gracePeriodSeconds or None) -> the seconds of grace, for kinds that have any."""
+Bump = bool | Callable[[Json, Json], bool]
+"""Whether a change raises metadata.generation: a flag, or a function of (stored, new)."""
 
 GENERATE_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+GENERATED_NAME_MAX = 63
+GENERATE_NAME_ATTEMPTS = 8
+SUFFIX_LENGTH = 5
 
-
-class Stored:
-    """One version of one object, with its encodings made once and shared.
-
-    obj:       the whole object, kind and apiVersion included.  Immutable.
-    revision:  the revision of the write that made it (0 for the result of a dry run).
-    encoded(): its JSON bytes, cached.
-    item():    its JSON bytes without kind and apiVersion, as items of built-in lists are sent, cached.
-    """
-
-    __slots__ = ("_encoded", "_item", "key", "namespace", "name", "obj", "revision")
+FIRST_REVISION = 1
+_SERVER_OWNED = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +96,26 @@ class Deletion:
     gone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """One page of a list; every page of one list reports the same resource_version."""
-
-    items: list[Stored]
-    resource_version: str
-    continue_token: str = ""
-    remaining: int | None = None
+Deletions = list[Deletion]
 
 
 class Journal(Protocol):
     """Where writes are made durable; see kubesched.apiserver.persistence."""
 
-    def put(self, revision: int, resource: str, namespace: str, name: str, body: bytes) -> None: ...
-    def remove(self, revision: int, resource: str, namespace: str, name: str) -> None: ...
-    def batch(self) -> AbstractContextManager[None]: ...
-    def load(self) -> tuple[int, Iterator[tuple[str, bytes]]]: ...
-    def close(self) -> None: ...
+    def put(self, revision: int, stored_in: str, namespace: str, name: str, body: bytes) -> None:
+        """Write an object; a failure is raised and nothing has happened."""
+
+    def remove(self, revision: int, stored_in: str, namespace: str, name: str) -> None:
+        """Remove an object; a failure is raised and nothing has happened."""
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Commit the writes inside together."""
+
+    def load(self) -> tuple[int, Iterator[tuple[str, str, str, int, bytes]]]:
+        """Return the revision to go on from, and (resource, namespace, name, revision, body) of every object."""
+
+    def close(self) -> None:
+        """Let go of the files."""
 
 
 class Store:
@@ -107,35 +125,57 @@ class Store:
         now: the current instant in nanoseconds since the epoch.
         luck: source of uids and generateName suffixes (random.Random(seed) or SystemRandom()).
         journal: makes writes durable before they are answered; None keeps all in memory.
-        history: how many events per resource are kept for watches and for snapshots.
+        history: how many changes per resource are kept for watches and for snapshots.
     """
 
     def __init__(
         self, *, now: Callable[[], int], luck: Random, journal: Journal | None = None, history: int = 8192
-    ) -> None: ...
+    ) -> None:
+        self._now = now
+        self._luck = luck
+        self._journal = journal
+        self._history_capacity = history
+        self._tables: dict[str, Table] = {}
+        self._floor = self._revision = FIRST_REVISION
+        self._second = -1
+        self._second_text = ""
+        if journal is not None:
+            self._load(journal)
+
+    def _load(self, journal: Journal) -> None:
+        revision, objects = journal.load()
+        self._floor = self._revision = max(revision, FIRST_REVISION)
+        for resource, namespace, name, at, body in objects:
+            self._table(resource).load(Stored(msgspec.json.decode(body), namespace, name, at, body))
 
     # reading ---------------------------------------------------------------------------------------
 
     @property
     def revision(self) -> int:
         """The revision of the latest write; a fresh store stands at 1."""
-        raise NotImplementedError
+        return self._revision
 
     def find(self, resource: str, namespace: str, name: str) -> Stored | None:
         """Return the object, or None."""
-        raise NotImplementedError
+        table = self._tables.get(resource)
+        return table.objects.get(object_key(namespace, name)) if table is not None else None
 
     def get(self, resource: str, namespace: str, name: str, *, resource_version: str = "") -> Stored:
         """Return the object; 404 when missing, 504 when resource_version lies in the future."""
-        raise NotImplementedError
+        self._not_future(_parse_version(resource_version))
+        stored = self.find(resource, namespace, name)
+        if stored is None:
+            raise status.not_found(resource, name)
+        return stored
 
     def resources(self) -> list[str]:
         """Return the resources that have or had objects, sorted."""
-        raise NotImplementedError
+        return sorted(self._tables)
 
     def count(self, resource: str, namespace: str | None = None) -> int:
         """Return how many objects there are, in one namespace or in all (None)."""
-        raise NotImplementedError
+        table = self._tables.get(resource)
+        return table.count(namespace) if table is not None else 0
 
     def list(
         self,
@@ -151,11 +191,39 @@ class Store:
         """Return a consistent page of objects, sorted by namespace/name as etcd sorts them.
 
         namespace None means all of them.  resource_version: "" latest, "0" any (limit is then
-        ignored), N with match "NotOlderThan" (or none) at least N, with "Exact" the snapshot at N.
+        ignored), N with match "NotOlderThan" at least N, with "Exact" (or with no match and a limit,
+        a rule kept from before there were matches) the snapshot at N.
         Raises 410 Expired when the snapshot is no longer in the history, 504 for a revision in the
         future, 400 for a broken token or revision.
         """
-        raise NotImplementedError
+        table = self._table(resource)
+        current = self._revision
+        if continue_token:
+            return self._continue(table, namespace, matches, limit, continue_token, resource_version)
+        version = _parse_version(resource_version)
+        self._not_future(version)
+        exact = resource_version_match == "Exact" or (not resource_version_match and limit > 0 and version > 0)
+        if exact:
+            return table.page(namespace, matches, limit, "", version, paging=False)
+        if resource_version == "0":
+            limit = 0
+        if limit:
+            return table.page(namespace, matches, limit, "", current, paging=False)
+        items = table.all(namespace)
+        if matches is not None:
+            items = [stored for stored in items if matches(stored.obj)]
+        return Listing(items, str(current))
+
+    def _continue(
+        self, table: Table, namespace: str | None, matches: Matches | None, limit: int, token: str, version: str
+    ) -> Listing:
+        start, revision = decode_continue(token, namespace)
+        if version not in ("", "0"):
+            raise status.bad_request("specifying resource version is not allowed when using continue")
+        if revision < 0:
+            revision = self._revision
+        self._not_future(revision)
+        return table.page(namespace, matches, limit, start, revision, paging=True)
 
     def watch(
         self,
@@ -175,12 +243,48 @@ class Store:
 
         kind is (apiVersion, kind) for bookmark objects.  name narrows to one object cheaply (what
         fieldSelector metadata.name=x becomes).  A resource_version older than the history is not
-        raised: the watch holds one ERROR event with 410 Expired and is closed, as on the wire.
-        capacity: how many events it may lag behind before it is cut off with 410.
+        raised: the watch holds one ERROR event with 410 Expired and is closed, as on the wire; so is
+        one in the future with send_initial_events (504).  Only a malformed one is raised (400).
+        capacity: how many changes it may lag behind before it is cut off with 410; the history's
+        capacity in any case.
         """
-        raise NotImplementedError
+        version = _parse_version(resource_version)
+        table = self._table(resource)
+        watch = Watch(
+            table.history,
+            current=lambda: self._revision,
+            namespace=namespace,
+            name=name,
+            matches=matches,
+            kind=kind,
+            bookmarks=bookmarks,
+            capacity=capacity,
+            on_ready=on_ready,
+        )
+        if send_initial_events and version > self._revision:
+            watch.fail(status.future_resource_version(version, self._revision))
+        elif send_initial_events or (send_initial_events is None and version == 0):
+            watch.begin_with(table.all(namespace), self._revision if send_initial_events else None)
+        elif version == 0:
+            watch.begin_after(self._revision)
+        elif version < table.history.floor:
+            watch.fail(status.too_old(version, table.history.floor))
+        else:
+            watch.begin_after(version)
+        return watch
 
     # writing ---------------------------------------------------------------------------------------
+
+    def generate_name(self, resource: str, namespace: str, prefix: str) -> str:
+        """Return prefix and five random letters, a name free at this moment; 409 after eight misses."""
+        letters, pick = GENERATE_NAME_ALPHABET, self._luck.randrange
+        base = prefix[: GENERATED_NAME_MAX - SUFFIX_LENGTH]
+        name = base
+        for _ in range(GENERATE_NAME_ATTEMPTS):
+            name = base + "".join([letters[pick(len(letters))] for _ in range(SUFFIX_LENGTH)])
+            if self.find(resource, namespace, name) is None:
+                return name
+        raise status.generate_name_conflict(resource, name)
 
     def create(self, resource: str, obj: Json, *, generation: int | None = 1, dry_run: bool = False) -> Stored:
         """Store a new object and return it.
@@ -190,7 +294,54 @@ class Store:
         whatever the client sent; selfLink, deletionTimestamp and deletionGracePeriodSeconds dropped.
         Raises 409 AlreadyExists; 500 when obj carries a resourceVersion.
         """
-        raise NotImplementedError
+        given: Json = obj.get("metadata") or {}
+        if given.get("resourceVersion", "0") not in ("", "0"):
+            raise status.plain("resourceVersion should not be set on objects to be created")
+        namespace: str = given.get("namespace") or ""
+        name: str = given.get("name") or ""
+        if not name:
+            if not given.get("generateName"):
+                raise status.bad_request("name or generateName is required")
+            name = self.generate_name(resource, namespace, given["generateName"])
+        table = self._table(resource)
+        standing = table.objects.get(object_key(namespace, name))
+        if standing is not None:
+            raise self._exists(resource, standing)
+        meta = self._first_metadata(given, name, namespace, generation)
+        if dry_run:
+            del meta["resourceVersion"]
+            return Stored({**obj, "metadata": meta}, namespace, name, 0)
+        revision = self._revision + 1
+        meta["resourceVersion"] = str(revision)
+        stored = Stored({**obj, "metadata": meta}, namespace, name, revision)
+        if self._journal is not None:
+            self._journal.put(revision, resource, namespace, name, stored.encoded())
+        self._revision = revision
+        table.add(stored)
+        return stored
+
+    def _first_metadata(self, given: Json, name: str, namespace: str, generation: int | None) -> Json:
+        """The metadata of a new object, in the order in which the real server prints it."""
+        meta: Json = {"name": name}
+        if given.get("generateName"):
+            meta["generateName"] = given["generateName"]
+        if namespace:
+            meta["namespace"] = namespace
+        meta["uid"] = self._new_uid()
+        meta["resourceVersion"] = ""
+        if generation is not None:
+            meta["generation"] = generation
+        meta["creationTimestamp"] = self._timestamp()
+        for field, value in given.items():
+            if field not in meta and field not in _SERVER_OWNED and field != "generation":
+                meta[field] = value
+        return meta
+
+    def _exists(self, resource: str, standing: Stored) -> status.ApiError:
+        error = status.already_exists(resource, standing.name)
+        if "deletionTimestamp" in standing.obj["metadata"]:
+            error.message = f"object is being deleted: {error.message}"
+        return error
 
     def update(
         self,
@@ -199,7 +350,7 @@ class Store:
         name: str,
         obj: Json,
         *,
-        bump: bool | Callable[[Json, Json], bool] = False,
+        bump: Bump = False,
         removable: Removable | None = None,
         dry_run: bool = False,
     ) -> Stored:
@@ -208,9 +359,11 @@ class Store:
         bump decides whether metadata.generation (if the object has one) goes up: a flag, or a
         function of (stored, new).  uid, creationTimestamp, deletionTimestamp and generation stay the
         server's.  A change that changes nothing returns the stored version: no event, no revision.
-        Emptying the finalizers of an object whose deletion awaits nothing else removes it.
+        Emptying the finalizers of an object whose deletion awaits nothing else removes it; what is
+        returned then is the object as it was asked for.
         """
-        raise NotImplementedError
+        current = self.get(resource, namespace, name)
+        return self._replace(resource, current, obj, bump, removable, dry_run)
 
     def guaranteed_update(
         self,
@@ -220,16 +373,61 @@ class Store:
         change: Callable[[Json], Json],
         *,
         preconditions: Preconditions | None = None,
-        bump: bool | Callable[[Json, Json], bool] = False,
+        bump: Bump = False,
         removable: Removable | None = None,
         dry_run: bool = False,
     ) -> Stored:
         """Apply change(stored object) -> new object atomically; otherwise as `update`.
 
         change may raise an ApiError to refuse; the object returned may carry the stored
-        resourceVersion, or none.  An older one is a conflict.
+        resourceVersion, or none.  An older one is a conflict.  It must not write to the same object.
         """
-        raise NotImplementedError
+        current = self.get(resource, namespace, name)
+        if preconditions is not None:
+            _check_preconditions(resource, current, preconditions)
+        return self._replace(resource, current, change(current.obj), bump, removable, dry_run)
+
+    def _replace(
+        self, resource: str, current: Stored, obj: Json, bump: Bump, removable: Removable | None, dry_run: bool
+    ) -> Stored:
+        old, given = current.obj["metadata"], obj.get("metadata") or {}
+        wanted_uid = given.get("uid") or old["uid"]
+        if wanted_uid != old["uid"]:
+            raise status.precondition_failed(resource, current.namespace, current.name, "UID", wanted_uid, old["uid"])
+        if given.get("resourceVersion", "") not in ("", "0", old["resourceVersion"]):
+            raise status.conflict(resource, current.name)
+        meta = _kept_metadata(old, given)
+        new = {**obj, "metadata": meta}
+        if bump is True or (bump is not False and bump(current.obj, new)):
+            if "generation" in old:
+                meta["generation"] = old["generation"] + 1
+        if _same(current.obj, new):
+            return current
+        if is_finished(current.obj, new, removable):
+            if not dry_run:
+                self._remove(resource, current)
+            return Stored(new, current.namespace, current.name, 0 if dry_run else self._revision)
+        if dry_run:
+            return Stored(new, current.namespace, current.name, 0)
+        return self._put(resource, current, new, meta)
+
+    def _put(self, resource: str, current: Stored, obj: Json, meta: Json) -> Stored:
+        """Write a new version whose metadata is meta, a fresh dict."""
+        revision = self._revision + 1
+        meta["resourceVersion"] = str(revision)
+        stored = Stored(obj, current.namespace, current.name, revision)
+        if self._journal is not None:
+            self._journal.put(revision, resource, current.namespace, current.name, stored.encoded())
+        self._revision = revision
+        self._tables[resource].replace(stored, current)
+        return stored
+
+    def _remove(self, resource: str, current: Stored) -> Stored:
+        revision = self._revision + 1
+        if self._journal is not None:
+            self._journal.remove(revision, resource, current.namespace, current.name)
+        self._revision = revision
+        return self._tables[resource].remove(current, revision)
 
     def delete(
         self,
@@ -240,17 +438,31 @@ class Store:
         *,
         grace: GraceRule | None = None,
         removable: Removable | None = None,
-        bump: bool = True,
         prepare: Callable[[Json], Json] | None = None,
     ) -> Deletion:
         """Delete an object, or mark it as being deleted while grace or finalizers hold it.
 
-        grace is given for kinds that die gracefully (pods: kubesched.apiserver.deletion.pod_grace).
-        propagationPolicy Foreground and Orphan add the finalizer a garbage collector must take off.
-        bump: the generation goes up when deletionTimestamp is first set (if the object has one).
-        prepare: changes the object in the same write that marks it (Namespace: phase Terminating).
+        grace is given for kinds that die gracefully (pods: pod_grace).  propagationPolicy Foreground
+        and Orphan add the finalizer a garbage collector must take off.  The generation (if the object
+        has one) goes up when deletionTimestamp is first set.  prepare changes the object in the same
+        write that marks it (Namespace: phase Terminating).
         """
-        raise NotImplementedError
+        options = options or DeleteOptions()
+        current = self.get(resource, namespace, name)
+        if options.preconditions is not None:
+            _check_delete_preconditions(resource, current, options.preconditions)
+        marked = mark(
+            current.obj, self._now(), options.grace_period_seconds, options.propagation_policy, grace, removable
+        )
+        if prepare is not None and marked.obj is not None:
+            marked = Marked(prepare(marked.obj), marked.remove)
+        if options.dry_run:
+            shown = current if marked.obj is None else Stored(marked.obj, namespace, name, 0)
+            return Deletion(shown, marked.remove)
+        if marked.obj is not None and not _same(current.obj, marked.obj):
+            meta = dict(marked.obj["metadata"])
+            current = self._put(resource, current, {**marked.obj, "metadata": meta}, meta)
+        return Deletion(self._remove(resource, current), True) if marked.remove else Deletion(current, False)
 
     def delete_collection(
         self,
@@ -261,26 +473,138 @@ class Store:
         matches: Matches | None = None,
         grace: GraceRule | None = None,
         removable: Removable | None = None,
-        bump: bool = True,
         prepare: Callable[[Json], Json] | None = None,
-    ) -> list[Deletion]:
+    ) -> Deletions:
         """Delete every selected object as `delete` would; objects that vanish meanwhile are skipped."""
-        raise NotImplementedError
+        done: Deletions = []
+        for stored in self.list(resource, namespace, matches=matches).items:
+            if self.find(resource, stored.namespace, stored.name) is None:
+                continue
+            done.append(
+                self.delete(
+                    resource,
+                    stored.namespace,
+                    stored.name,
+                    options,
+                    grace=grace,
+                    removable=removable,
+                    prepare=prepare,
+                )
+            )
+        return done
 
     def batch(self) -> AbstractContextManager[None]:
-        """Group the writes inside into one durable commit; they are acknowledged when it ends."""
-        raise NotImplementedError
+        """Group the writes inside into one durable commit; acknowledge them when it has ended."""
+        return self._journal.batch() if self._journal is not None else nullcontext()
 
     # housekeeping ----------------------------------------------------------------------------------
 
     def bookmark(self) -> None:
         """Queue a BOOKMARK at the current revision for every watch that asked for them."""
-        raise NotImplementedError
+        for resource in sorted(self._tables):
+            for watch in list_of(self._tables[resource].history.watches):
+                watch.bookmark()
 
     def compact(self, revision: int | None = None) -> None:
         """Forget history up to revision (None: all of it); older watches and tokens get 410."""
-        raise NotImplementedError
+        upto = self._revision if revision is None else min(revision, self._revision)
+        self._floor = max(self._floor, upto)
+        for table in self._tables.values():
+            table.history.compact(upto)
+
+    def watchers(self, resource: str | None = None) -> int:
+        """Return how many watches are open."""
+        tables = self._tables.values() if resource is None else [self._table(resource)]
+        return sum(len(table.history.watches) for table in tables)
 
     def close(self) -> None:
         """End every watch and close the journal."""
-        raise NotImplementedError
+        for table in self._tables.values():
+            for watch in list_of(table.history.watches):
+                watch.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    # what it is made of -----------------------------------------------------------------------------
+
+    def _table(self, resource: str) -> Table:
+        table = self._tables.get(resource)
+        if table is None:
+            table = self._tables[resource] = Table(History(self._history_capacity, self._floor))
+        return table
+
+    def _not_future(self, version: int) -> None:
+        if version > self._revision:
+            raise status.future_resource_version(version, self._revision)
+
+    def _timestamp(self) -> str:
+        """The current second as text; most writes share one with their neighbours."""
+        second = self._now() // 1_000_000_000
+        if second != self._second:
+            self._second, self._second_text = second, format_rfc3339(Instant(second * 1_000_000_000))
+        return self._second_text
+
+    def _new_uid(self) -> str:
+        bits = self._luck.getrandbits(128)
+        bits = bits & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)  # RFC 9562: version 4, its variant
+        text = f"{bits:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+list_of = list  # inside Store, `list` is a method
+
+
+def _parse_version(text: str) -> int:
+    if text in ("", "0"):
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise status.bad_request(f"invalid resource version: {why}")
+    return int(text)
+
+
+def _kept_metadata(old: Json, given: Json) -> Json:
+    """The metadata of a new version: the client's, but what the server owns stays what it was."""
+    meta: Json = {"name": old["name"]}
+    for field in ("generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"):
+        if field in old:
+            meta[field] = old[field]
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if field in old:
+            meta[field] = old[field]
+    for field, value in given.items():
+        if field not in meta and field not in _SERVER_OWNED and field != "generation":
+            meta[field] = value
+    return meta
+
+
+def _same(old: Json, new: Json) -> bool:
+    """Whether two objects are the same JSON.  Python finds 1, 1.0 and True equal, JSON does not."""
+    return old is new or (old == new and _encode_sorted(old) == _encode_sorted(new))
+
+
+def _check_preconditions(resource: str, current: Stored, wanted: Preconditions) -> None:
+    for what, demand, found in (
+        ("UID", wanted.uid, current.uid),
+        ("ResourceVersion", wanted.resource_version, current.resource_version),
+    ):
+        if demand is not None and demand != found:
+            raise status.precondition_failed(resource, current.namespace, current.name, what, demand, found)
+
+
+def _check_delete_preconditions(resource: str, current: Stored, wanted: Preconditions) -> None:
+    """DELETE names the kind where everything else names the resource, and says what may have happened."""
+    group, _ = status.split_resource(resource)
+    kind = current.obj.get("kind", "")
+    shown = f"{group}/{kind}" if group else kind
+    for what, demand, found, guess in (
+        ("UID", wanted.uid, current.uid, "deleted and then recreated"),
+        ("ResourceVersion", wanted.resource_version, current.resource_version, "modified"),
+    ):
+        if demand is not None and demand != found:
+            raise status.conflict(
+                shown,
+                current.name,
+                f"the {what} in the precondition ({demand}) does not match the {what} in record ({found}). "
+                f"The object might have been {guess}",
+            )
