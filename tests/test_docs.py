@@ -2,9 +2,12 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from kubesched.framework.hooks import HELPERS, POINTS, check
 from kubesched.framework.records import State
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +45,19 @@ def test_architecture_draws_every_room_that_stands() -> None:
     assert rooms - drawn == set()
 
 
+def test_architecture_names_no_file_that_is_not_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    tree = text[text.index("src/kubesched/\n") :].partition("```")[0]
+    lost, room = [], SRC
+    for line in tree.splitlines()[1:]:
+        if folder := re.match(r"[├└]── (\w+)/", line):
+            room = SRC / folder[1]
+        elif not line.startswith(("│", " ")):
+            room = ROOT / line.partition("/")[0]  # beside src
+        lost += [f"{room.name}/{name}" for name in re.findall(r"\b\w+\.(?:py|md)\b", line) if not (room / name).exists()]
+    assert lost == []
+
+
 def test_the_glossary_has_a_word_for_every_state() -> None:
     words = set(re.findall(r"^\| \*\*([^*]+)\*\*", (ROOT / "GLOSSARY.md").read_text(encoding="utf-8"), re.MULTILINE))
     assert {state.value.lower() for state in State} - words == set()
@@ -65,3 +81,21 @@ def test_every_make_target_says_what_it_does() -> None:
     phony = {name for line in lines if line.startswith(".PHONY:") for name in line.split()[1:]}
     told = {line.partition(":")[0] for line in lines if re.match(r"[\w.-]+:.* ## \S", line)}
     assert phony - told <= {"envtest-if-possible"}
+
+
+def test_every_hook_has_its_place_in_the_manual() -> None:
+    """Error messages about a plugin point to these anchors."""
+    methods = {method.name for methods in POINTS.values() for method in methods} | {method.name for method in HELPERS}
+    assert methods - anchors(ROOT / "docs" / "hooks.md") == set()
+
+
+def test_the_plugin_of_the_readme_works() -> None:
+    [block] = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    scope: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), scope)
+    plugin = scope["NodeNumber"]()
+    check(plugin)
+    node7, plain, pod7, pod8 = (SimpleNamespace(name=name) for name in ("node7", "control-plane", "pod7", "pod8"))
+    assert plugin.filter(None, pod7, node7).ok
+    assert plugin.filter(None, pod7, plain).rejected
+    assert plugin.score(None, pod7, node7) > plugin.score(None, pod8, node7)
