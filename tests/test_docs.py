@@ -54,7 +54,8 @@ def test_architecture_names_no_file_that_is_not_there() -> None:
             room = SRC / folder[1]
         elif not line.startswith(("│", " ")):
             room = ROOT / line.partition("/")[0]  # beside src
-        lost += [f"{room.name}/{name}" for name in re.findall(r"\b\w+\.(?:py|md)\b", line) if not (room / name).exists()]
+        named = re.findall(r"\b\w+\.(?:py|md)\b", line)
+        lost += [f"{room.name}/{name}" for name in named if not (room / name).exists()]
     assert lost == []
 
 
