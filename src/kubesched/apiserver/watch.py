@@ -246,18 +246,18 @@ class Watch:
             self._initial_end = None
         if initial or self._initial_end is not None:
             return events
-        if self._ready is not None and len(events) < room:
-            events.append(self._ready)
-            self._ready = None
         self._catch_up(events, room)
         return events
 
     def _catch_up(self, events: list[WatchEvent], room: int) -> None:
         history = self._history
-        behind = history.end - self._cursor
+        behind = history.end - self._cursor + (self._ready is not None)
         if self._cursor < history.base or (self._capacity is not None and behind > self._capacity):
             self._cut_off(events, room)
             return
+        if self._ready is not None and len(events) < room:
+            events.append(self._ready)
+            self._ready = None
         changes = history.changes
         index = self._cursor - history.base
         while index < len(changes) and len(events) < room:
