@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from random import Random
+from typing import TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -11,6 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kubesched.apiserver.status import ApiError
 from kubesched.apiserver.store import DeleteOptions, Preconditions, Store, pod_grace
+
+T = TypeVar("T")
 
 NAMESPACES = ["a", "a-b", "b"]
 NAMES = ["x", "y", "z.1", "z-1"]
@@ -23,6 +27,13 @@ versions = st.integers(0, 2)
 
 def selected(o: dict) -> bool:
     return o["v"] != 1
+
+
+def outcome(call: Callable[[], T]) -> T | ApiError:
+    try:
+        return call()
+    except ApiError as error:
+        return error
 
 
 class Follower:
@@ -97,13 +108,13 @@ class StoreAgainstModel(RuleBasedStateMachine):
             "v": v,
         }
         before = copy.deepcopy(obj)
-        try:
-            stored = self.store.create("pods", obj)
-        except ApiError as error:
-            assert (error.code, (namespace, name) in self.model) == (409, True)
+        taken = (namespace, name) in self.model
+        result = outcome(lambda: self.store.create("pods", obj))
+        assert isinstance(result, ApiError) == taken
+        if isinstance(result, ApiError):
+            assert result.code == 409
         else:
-            assert (namespace, name) not in self.model
-            self.model[namespace, name] = copy.deepcopy(stored.obj)
+            self.model[namespace, name] = copy.deepcopy(result.obj)
         assert obj == before
 
     @rule(namespace=namespaces, name=names, v=versions, stale=st.booleans(), free=st.booleans())
@@ -115,14 +126,12 @@ class StoreAgainstModel(RuleBasedStateMachine):
             obj["metadata"]["finalizers"] = []
         if stale and known:
             obj["metadata"]["resourceVersion"] = str(int(known["metadata"]["resourceVersion"]) - 1)
-        try:
-            stored = self.store.update("pods", namespace, name, obj, bump=lambda o, n: o["v"] != n["v"])
-        except ApiError as error:
-            assert error.code == (409 if known else 404)
-            assert stale or not known
+        result = outcome(lambda: self.store.update("pods", namespace, name, obj, bump=lambda o, n: o["v"] != n["v"]))
+        assert isinstance(result, ApiError) == (stale or not known)
+        if known is None or isinstance(result, ApiError):
+            assert isinstance(result, ApiError)
+            assert result.code == (409 if known else 404)
             return
-        assert known is not None
-        assert not stale
         expected = copy.deepcopy(obj)
         expected["metadata"]["generation"] += known["v"] != v
         if expected != known:
@@ -131,7 +140,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         if "deletionTimestamp" in meta and not meta["deletionGracePeriodSeconds"] and not obj["metadata"]["finalizers"]:
             del self.model[namespace, name]
         else:
-            assert stored.obj == expected
+            assert result.obj == expected
             self.model[namespace, name] = expected
 
     @rule(
@@ -145,13 +154,12 @@ class StoreAgainstModel(RuleBasedStateMachine):
         known = self.model.get((namespace, name))
         wanted = known["metadata"]["uid"] if known and uid == "mine" else uid
         options = DeleteOptions(grace, Preconditions(uid=wanted) if wanted else None, policy)
-        try:
-            deletion = self.store.delete("pods", namespace, name, options, grace=pod_grace)
-        except ApiError as error:
-            assert error.code == (409 if known else 404)
-            assert uid == "other" or not known
+        deletion = outcome(lambda: self.store.delete("pods", namespace, name, options, grace=pod_grace))
+        assert isinstance(deletion, ApiError) == (uid == "other" or not known)
+        if known is None or isinstance(deletion, ApiError):
+            assert isinstance(deletion, ApiError)
+            assert deletion.code == (409 if known else 404)
             return
-        assert known is not None
         if deletion.gone:
             del self.model[namespace, name]
             assert not deletion.stored.obj["metadata"].get("finalizers")
