@@ -13,16 +13,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubesched.api.objects import Invalid, KubeObject, Node, Pod
+from kubesched.api.quantity import resource_amount
 from kubesched.cluster.objects import Objects, version
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.table import NodeTable
 
 
 class Delta(NamedTuple):
-    """One difference: appeared (old is None), changed, or gone (new is None)."""
+    """One difference: appeared (old is None), changed, or gone (new is None).  `info` goes with a new pod."""
 
     old: KubeObject | None
     new: KubeObject | None
+    info: PodInfo | None = None
 
 
 class Tracked(NamedTuple):
@@ -67,30 +69,31 @@ class Mirror:
         if old is not None and old.uid == pod.uid and not gone and 0 < version(pod) <= version(old):
             self.duplicates += 1
             return []
-        if gone and (old is None or old.uid != pod.uid):
-            return []  # the end of a pod we never saw, or saw replaced already
         if gone:
+            if old is None or old.uid != pod.uid:
+                return []  # the end of a pod we never saw, or saw replaced already
             del self.pods[pod.key]
-        else:
-            self.pods[pod.key] = pod
-        deltas = _split(old, None if gone else pod)
-        for delta in deltas:
-            self._settle(delta)
-        return deltas
-
-    def _settle(self, delta: Delta) -> None:
-        """Let the pod of a delta hold room where the API server says it is, and nowhere else."""
-        old, new = delta
-        if isinstance(new, Pod) and new.spec.node_name:
-            self._confirm(new)
-        elif isinstance(old, Pod) and old.spec.node_name:
-            self._release(old.uid)
-
-    def _confirm(self, pod: Pod) -> None:
+            return [self._settle(Delta(old, None))]
         info = PodInfo(pod)
-        self._release(pod.uid)
-        self.table.place(info, pod.spec.node_name)
-        self.placed[pod.uid] = Tracked(info, pod.spec.node_name, assumed=False)
+        try:
+            info.measure()
+        except ValueError as error:
+            return self._observe_invalid(unusable(pod, str(error)), gone)
+        self.pods[pod.key] = pod
+        if old is not None and old.uid != pod.uid:
+            return [self._settle(Delta(old, None)), self._settle(Delta(None, pod, info))]
+        return [self._settle(Delta(old, pod, info))]
+
+    def _settle(self, delta: Delta) -> Delta:
+        """Let the pod of a delta hold room where the API server says it is, and nowhere else."""
+        old, new, info = delta
+        if isinstance(new, Pod) and info is not None and new.spec.node_name:
+            self._release(new.uid)
+            self.table.place(info, new.spec.node_name)
+            self.placed[new.uid] = Tracked(info, new.spec.node_name, assumed=False)
+        elif isinstance(old, Pod) and new is None and not self.is_assumed(old.uid):
+            self._release(old.uid)
+        return delta
 
     def _release(self, uid: str) -> None:
         tracked = self.placed.pop(uid, None)
@@ -108,6 +111,11 @@ class Mirror:
         if old is not None and old.uid == node.uid and 0 < version(node) <= version(old):
             self.duplicates += 1
             return []
+        try:
+            for name, quantity in node.status.allocatable.items():
+                resource_amount(name, quantity)
+        except ValueError as error:
+            return self._observe_invalid(unusable(node, f"status.allocatable: {error}"), gone)
         if old is not None and old.uid == node.uid:
             self.table.update_node(node)
             return [Delta(old, node)]
@@ -148,6 +156,11 @@ class Mirror:
 
     def assumed(self) -> list[Tracked]:
         return [tracked for tracked in self.placed.values() if tracked.assumed]
+
+
+def unusable(obj: KubeObject, error: str) -> Invalid:
+    """An object with a readable shape and a value nobody can use."""
+    return Invalid(metadata=obj.metadata, of=obj.kind, error=f"{obj.kind} {obj.key!r}: {error}")
 
 
 def _split(old: KubeObject | None, new: KubeObject | None) -> list[Delta]:

@@ -90,6 +90,10 @@ class PodInfo:
     def __repr__(self) -> str:
         return f"PodInfo({self.key!r}, uid={self.uid!r})"
 
+    def measure(self) -> None:
+        """Work out its amounts now.  Raises ValueError for a quantity nobody can read."""
+        _ = self.requests, self.usage, self.nonzero_usage
+
     # ── resources ────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property

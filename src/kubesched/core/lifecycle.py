@@ -14,15 +14,12 @@ from collections.abc import Iterable, Mapping
 from kubesched.api.time import Instant
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.framework.errors import IllegalMove
-from kubesched.framework.records import Record, State
+from kubesched.framework.records import IN_FLIGHT, QUEUED, Record, State
 
 NEW, INVALID, GATED, ACTIVE = State.NEW, State.INVALID, State.GATED, State.ACTIVE
 BACKOFF, PARKED, TRYING, RESERVED = State.BACKOFF, State.PARKED, State.TRYING, State.RESERVED
 WAITING, PREBINDING, BINDING = State.WAITING, State.PREBINDING, State.BINDING
 AMBIGUOUS, BOUND, GONE = State.AMBIGUOUS, State.BOUND, State.GONE
-
-QUEUED = (GATED, ACTIVE, BACKOFF, PARKED)
-IN_FLIGHT = (TRYING, RESERVED, WAITING, PREBINDING, BINDING, AMBIGUOUS)
 
 MOVES: Mapping[tuple[State, str], State] = {
     # into the queue

@@ -140,6 +140,8 @@ class Decision:
         self.best: tuple[str, ...] = ()  # the nodes tied for the highest total
         self.tie_rule = ""
         self.post_filter: PostFilterResult | None = None
+        self.nominate: str | None = None  # promise room on this node; "" takes a promise back, None keeps it
+        self.verdicts: dict[str, Verdict] | None = None  # every filter's word on every node, if that was asked for
         self.after: Status | None = None  # a no after the node was chosen: reserve, permit, pre_bind, bind
         self.error = ""
         self.rejectors: frozenset[str] = frozenset()

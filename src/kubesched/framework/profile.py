@@ -6,17 +6,29 @@ hook, in the order given; made from a configuration, every list is explicit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kubesched.framework.errors import ConfigError
+from kubesched.framework.extender import Extender
 from kubesched.framework.hooks import POINTS, Plugin, check, name_of, points_of
 from kubesched.framework.tools import Tools
 
 TieRule: TypeAlias = Literal["seeded", "name", "first"]
 Points: TypeAlias = Mapping[str, Sequence[Plugin]]
 
-MAX_SCORE = 100
+MIN_SCORE, MAX_SCORE = 0, 100
+
+
+class Tiers(NamedTuple):
+    """A plugin at an extension point with two tiers: about one node, and about all."""
+
+    name: str
+    plugin: Plugin
+    one: Callable[..., Any] | None
+    all: Callable[..., Any] | None
+
+
 _MAX_TOTAL = 2**63 - 1
 
 
@@ -31,6 +43,7 @@ class Profile:
             1 to 100 is that percentage.
         tie: how one of several best nodes is picked.
         points: explicit lists per extension point, instead of `plugins`.
+        extenders: schedulers beside this one, asked over HTTP.
     """
 
     def __init__(
@@ -41,10 +54,12 @@ class Profile:
         percentage_of_nodes_to_score: int | None = None,
         tie: TieRule = "seeded",
         points: Points | None = None,
+        extenders: Sequence[Extender] = (),
     ) -> None:
         self.name = name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.tie: TieRule = tie
+        self.extenders = tuple(extenders)
         lists = points if points is not None else _by_point(plugins)
         self.points: dict[str, tuple[Plugin, ...]] = {point: tuple(lists.get(point, ())) for point in POINTS}
         self.plugins: tuple[Plugin, ...] = _distinct(plugins, self.points)
@@ -63,6 +78,8 @@ class Profile:
         self.pre_bind = self.points["preBind"]
         self.bind = self.points["bind"]
         self.post_bind = self.points["postBind"]
+        self.filters = tuple(_tiers(plugin, "filter") for plugin in self.filter)
+        self.scores = tuple(_tiers(plugin, "score") for plugin in self.score)
         self.weights = {name_of(plugin): (weights or {}).get(name_of(plugin), 0) or 1 for plugin in self.score}
         self._check_weights()
         for plugin in self.plugins:
@@ -97,6 +114,10 @@ class Profile:
             total += weight * MAX_SCORE
         if total < 0:
             raise ConfigError("", "score plugins: total score of Score plugins could overflow")
+
+
+def _tiers(plugin: Plugin, hook: str) -> Tiers:
+    return Tiers(name_of(plugin), plugin, getattr(plugin, hook, None), getattr(plugin, f"{hook}_all", None))
 
 
 def go_name(point: str) -> str:

@@ -28,6 +28,10 @@ class State(Enum):
     GONE = "Gone"  # deleted, finished, or not ours
 
 
+QUEUED = (State.GATED, State.ACTIVE, State.BACKOFF, State.PARKED)
+IN_FLIGHT = (State.TRYING, State.RESERVED, State.WAITING, State.PREBINDING, State.BINDING, State.AMBIGUOUS)
+
+
 class Record(Struct, frozen=True, omit_defaults=True):
     """One move.  `because` is the journal position of the event that led to it."""
 

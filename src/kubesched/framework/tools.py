@@ -70,6 +70,7 @@ class Desk(Protocol):
     def waiting(self) -> Sequence[WaitingPod]: ...
     def wish(self, wish: Wish) -> None: ...
     def pods(self, namespace: str | None = None) -> Iterable[PodInfo]: ...
+    def preempting(self, uid: str) -> bool: ...
 
 
 class Tools:
@@ -121,6 +122,10 @@ class Tools:
     def waiting(self) -> Sequence[WaitingPod]:
         """The pods that wait on permit, whoever holds them."""
         return self.desk.waiting()
+
+    def preempting(self, pod: PodInfo) -> bool:
+        """Whether evictions on behalf of this pod are under way and not yet answered."""
+        return self.desk.preempting(pod.uid)
 
     # ── wishing ──────────────────────────────────────────────────────────────────────────────────────────────
 

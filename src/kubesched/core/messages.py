@@ -1,0 +1,121 @@
+"""What goes in and what comes out: everything that can happen to a scheduler, and everything it can want.
+
+Events are told in the past tense, effects in the imperative.  Every effect has an id and is answered by one
+Completed with that id; an answer that never comes is the world's to turn into a failure.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NewType, TypeAlias
+
+from msgspec import Struct
+
+from kubesched.api.objects import Object, PodCondition
+from kubesched.api.time import Duration
+from kubesched.framework.steps import Answer, Request
+
+EffectId = NewType("EffectId", int)
+
+
+# ── in ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Observed(Struct, frozen=True, tag=True, omit_defaults=True):
+    """The API server told of an object, or of its end.  What it was before, our own mirror knows."""
+
+    obj: Object
+    gone: bool = False
+
+
+class Synced(Struct, frozen=True, tag=True, omit_defaults=True):
+    """The first complete view of these kinds has been told; scheduling may begin when all have."""
+
+    kinds: tuple[str, ...] = ()
+
+
+class Completed(Struct, frozen=True, tag=True, omit_defaults=True):
+    """An effect came back."""
+
+    effect: EffectId
+    answer: Answer = Answer()
+
+
+class Commanded(Struct, frozen=True, tag=True, omit_defaults=True):
+    """An operator's word: about a pod by `namespace/name`, or about the scheduler as a whole."""
+
+    verb: Literal["activate", "allow", "reject", "flush", "drain"]
+    pod: str = ""
+
+
+class Tick(Struct, frozen=True, tag=True):
+    """Nothing new: fire due timers, do one unit of work."""
+
+
+Event: TypeAlias = Observed | Synced | Completed | Commanded | Tick
+
+
+# ── out ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Effect(Struct, frozen=True, tag=True, kw_only=True, omit_defaults=True):
+    """Something to be done.  `cause` is the journal position of the event that led here."""
+
+    id: EffectId
+    cause: int
+
+
+class Bind(Effect, frozen=True, tag=True):
+    """Bind a pod.  Fenced: it must fail unless the pod still has this uid and, where given, this version."""
+
+    pod: str
+    uid: str
+    node: str
+    resource_version: str = ""
+
+
+class PatchPod(Effect, frozen=True, tag=True):
+    """Change a pod's status: its PodScheduled condition, the node it was promised, or both."""
+
+    pod: str
+    uid: str
+    condition: PodCondition | None = None
+    nominated_node_name: str | None = None
+
+
+class ReadPod(Effect, frozen=True, tag=True):
+    """Read a pod as it is now, not as some cache remembers it."""
+
+    pod: str
+    uid: str
+
+
+class Evict(Effect, frozen=True, tag=True):
+    """Make a pod go: say why in its DisruptionTarget condition, then delete it."""
+
+    pod: str
+    uid: str
+    message: str
+    grace: Duration | None = None
+
+
+class Publish(Effect, frozen=True, tag=True):
+    """An Event for people to read."""
+
+    regarding: str
+    uid: str
+    type: Literal["Normal", "Warning"]
+    reason: str
+    action: str
+    note: str
+    reporter: str
+    related: str = ""
+    kind: str = "Pod"
+
+
+class Call(Effect, frozen=True, tag=True):
+    """A request that a hook yielded, or a question to an extender."""
+
+    step: Request
+
+
+AnyEffect: TypeAlias = Bind | PatchPod | ReadPod | Evict | Publish | Call

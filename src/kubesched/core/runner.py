@@ -1,0 +1,334 @@
+"""Runs one hook over the chosen rows: in columns where a plugin offers that, else node by node.
+
+Go asks each node in turn which plugin turns it down first.  Here each plugin is asked in turn about the nodes
+that are left; the rejector of a node is the same plugin, and later plugins have less to do.
+
+A plugin that raises, or answers nonsense, ends its pod's attempt and nothing else: `Broken` carries what
+kube-scheduler would say, and the attempt becomes an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kubesched.cluster.columns import Nodes
+from kubesched.cluster.nodeinfo import NodeInfo
+from kubesched.cluster.trial import Trial
+from kubesched.cluster.types import Rows, Scores
+from kubesched.framework.cycle import Cycle
+from kubesched.framework.decision import PostFilterResult, Rejected
+from kubesched.framework.errors import InternalError, KubeschedError
+from kubesched.framework.hooks import NodeSubset, Nomination, Plugin, name_of
+from kubesched.framework.profile import MAX_SCORE, MIN_SCORE, Profile, Tiers
+from kubesched.framework.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
+from kubesched.framework.vector import Verdict
+
+
+class Broken(KubeschedError):
+    """A plugin could not answer; the text is what an operator reads."""
+
+    def __init__(self, plugin: str, text: str) -> None:
+        self.plugin, self.text = plugin, text
+        super().__init__(text)
+
+
+def words(problem: BaseException) -> str:
+    """An exception as a sentence: its own where it is ours, with its type where it is a plugin's accident."""
+    text = str(problem)
+    return text if isinstance(problem, KubeschedError) and text else f"{type(problem).__name__}: {text}".rstrip(": ")
+
+
+# ── pre_filter ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class PreFiltered(NamedTuple):
+    """What all pre_filters said: a status, the nodes they leave (None: all), and who narrowed them."""
+
+    status: Status
+    names: frozenset[str] | None
+    narrowed_by: tuple[str, ...]
+
+
+def pre_filter(cycle: Cycle, profile: Profile) -> PreFiltered:
+    """Run every pre_filter.  Raises Broken."""
+    kept: Status = SUCCESS
+    names: frozenset[str] | None = None
+    narrowed_by: list[str] = []
+    for plugin in profile.pre_filter:
+        name = name_of(plugin)
+        answer = _asked(f'running PreFilter plugin "{name}": ', plugin, "pre_filter", cycle, cycle.pod, cycle.nodes)
+        if isinstance(answer, NodeSubset):
+            narrowed_by.append(name)
+            names = answer.names if names is None else names & answer.names
+            if not names:
+                return PreFiltered(unresolvable(_contradiction(narrowed_by)), names, tuple(narrowed_by))
+            continue
+        status = _as_status(answer, name, "pre_filter")
+        if status.code is Code.SKIP:
+            cycle.skip_filter.add(name)
+        elif status.code is Code.UNRESOLVABLE:
+            return PreFiltered(status.by(name), None, ())
+        elif status.code is Code.UNSCHEDULABLE:
+            kept = status.by(name)  # others may still find it unresolvable
+        elif not status.ok:
+            raise Broken(name, f'running PreFilter plugin "{name}": {_error_text(status)}')
+    return PreFiltered(kept, names, tuple(narrowed_by))
+
+
+def _contradiction(plugins: Sequence[str]) -> str:
+    if len(plugins) == 1:
+        return f"node(s) didn't satisfy plugin {plugins[0]}"
+    return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
+
+
+# ── filter ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def filter_rows(cycle: Cycle, filters: Iterable[Tiers], nodes: Nodes, rejected: Rejected) -> Rows:
+    """Ask every filter about the nodes that are left; those turned down go to `rejected`.  Raises Broken."""
+    for tiers in filters:
+        if tiers.name in cycle.skip_filter or not len(nodes):
+            continue
+        verdict = verdict_of(cycle, tiers, nodes)
+        ok = verdict.ok
+        if not ok.all():
+            turned_down = ~ok
+            rejected.add(tiers.name, nodes.rows[turned_down], verdict.take(turned_down))
+            nodes = nodes.where(ok)
+    return nodes.rows
+
+
+def verdict_of(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Verdict:
+    """One filter's answers for a selection of nodes.  Raises Broken."""
+    where = f'running "{tiers.name}" filter plugin: '
+    if tiers.all is None:
+        verdict = Verdict(len(nodes))
+        for i, node in enumerate(nodes):
+            status = filter_one(cycle, tiers, node)
+            if not status.ok:
+                verdict.answer(i, status)
+        return verdict
+    answer = _asked(where, tiers.plugin, "filter_all", cycle, cycle.pod, nodes)
+    if not isinstance(answer, Verdict) or len(answer) != len(nodes):
+        raise Broken(tiers.name, f"{where}filter_all must return a Verdict with one answer per node")
+    return answer
+
+
+def filter_one(cycle: Cycle, tiers: Tiers, node: NodeInfo) -> Status:
+    """One filter's answer for one node.  Raises Broken."""
+    where = f'running "{tiers.name}" filter plugin: '
+    if tiers.one is not None:
+        status = _as_status(_asked(where, tiers.plugin, "filter", cycle, cycle.pod, node), tiers.name, "filter")
+    else:
+        alone = Nodes(cycle.table, np.array([node.row], dtype=np.int32))
+        status = verdict_of(cycle, tiers, alone).status(0)
+    if status.ok or status.rejected:
+        return status
+    raise Broken(tiers.name, where + _error_text(status))
+
+
+def filter_node(cycle: Cycle, profile: Profile, node: NodeInfo) -> Status:
+    """The first no of all filters for one node, as things stand.  Raises Broken."""
+    for tiers in profile.filters:
+        if tiers.name not in cycle.skip_filter:
+            status = filter_one(cycle, tiers, node)
+            if not status.ok:
+                return status.by(tiers.name)
+    return SUCCESS
+
+
+# ── filters, asked about a cluster that is slightly different ────────────────────────────────────────────────
+
+
+class Examiner:
+    """Judges a node under a Trial: tells plugins of its moves, and counts nominated pods in.
+
+    Kept from kube-scheduler: a node with pods nominated to it, of the same or a higher priority, must take the
+    pod both with them (they may come) and without them (they may not).
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._trial: Trial | None = None
+        self._seen = 0
+        self._scratch: dict[type, Any] = {}
+
+    def __call__(self, cycle: Cycle, node: NodeInfo, trial: Trial) -> Status:
+        if trial is not self._trial:
+            self._trial, self._seen, self._scratch = trial, 0, cycle.cloned_scratch()
+        usual = cycle.scratch
+        cycle.scratch = self._scratch
+        try:
+            self._follow(cycle, trial)
+            return self._judge(cycle, node)
+        finally:
+            cycle.scratch = usual
+
+    def _follow(self, cycle: Cycle, trial: Trial) -> None:
+        for move in trial.log[self._seen :]:
+            row = cycle.table.row_of[move.node]
+            _tell(cycle, self._profile, move.placed, move.pod, NodeInfo(cycle.table, row))
+        self._seen = len(trial.log)
+
+    def _judge(self, cycle: Cycle, node: NodeInfo) -> Status:
+        promised = [
+            info
+            for info in cycle.nominated.get(node.name, ())
+            if info.priority >= cycle.pod.priority and info.uid != cycle.pod.uid
+        ]
+        if promised:
+            without = cycle.scratch
+            with Trial(cycle.table) as trial:
+                cycle.scratch = cycle.cloned_scratch()
+                try:
+                    for info in promised:
+                        trial.place(info, node.name)
+                        _tell(cycle, self._profile, True, info, node)
+                    status = filter_node(cycle, self._profile, node)
+                finally:
+                    cycle.scratch = without
+            if not status.ok:
+                return status
+        return filter_node(cycle, self._profile, node)
+
+
+def _tell(cycle: Cycle, profile: Profile, placed: bool, other: Any, node: NodeInfo) -> None:
+    hook, title = ("add_pod", "AddPod") if placed else ("remove_pod", "RemovePod")
+    for plugin in profile.pre_filter:
+        name = name_of(plugin)
+        if name not in cycle.skip_filter and hasattr(plugin, hook):
+            _asked(f'running {title} on PreFilter plugin "{name}": ', plugin, hook, cycle, cycle.pod, other, node)
+
+
+# ── post_filter ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def post_filter(cycle: Cycle, profile: Profile, rejected: Rejected) -> PostFilterResult:
+    """Ask post_filters in turn to make room.  The first that manages, or finds it hopeless, ends it."""
+    node: str | None = None
+    victims: tuple[Any, ...] = ()
+    reasons: list[str] = []
+    first = ""
+    for plugin in profile.post_filter:
+        name = name_of(plugin)
+        try:
+            answer = _asked("", plugin, "post_filter", cycle, cycle.pod, rejected)
+            nomination = answer if isinstance(answer, Nomination) else None
+            status = (nomination.status or SUCCESS) if nomination else _as_status(answer, name, "post_filter")
+        except Broken as broken:
+            return PostFilterResult(error(broken.text).by(name))
+        if status.ok:
+            return PostFilterResult(
+                status, nomination.node if nomination else None, nomination.victims if nomination else ()
+            )
+        if status.code is Code.UNRESOLVABLE:
+            return PostFilterResult(status.by(name), nomination.node if nomination else None)
+        if not status.rejected:
+            return PostFilterResult(error(_error_text(status)).by(name))
+        if nomination is not None:
+            node, victims = nomination.node, nomination.victims
+        reasons.extend(status.reasons)
+        first = first or name
+    return PostFilterResult(unschedulable(*reasons).by(first), node, victims)
+
+
+# ── pre_score, score, normalize_score ────────────────────────────────────────────────────────────────────────
+
+
+def pre_score(cycle: Cycle, profile: Profile, nodes: Nodes) -> None:
+    """Run every pre_score.  Raises Broken."""
+    for plugin in profile.pre_score:
+        name = name_of(plugin)
+        where = f'running PreScore plugin "{name}": '
+        status = _as_status(_asked(where, plugin, "pre_score", cycle, cycle.pod, nodes), name, "pre_score")
+        if status.code is Code.SKIP:
+            cycle.skip_score.add(name)
+        elif not status.ok:
+            raise Broken(name, where + _error_text(status))
+
+
+def score(cycle: Cycle, profile: Profile, nodes: Nodes) -> dict[str, Scores]:
+    """Every score plugin's word on every node: normalised, checked, weighted.  Raises Broken."""
+    weighted: dict[str, Scores] = {}
+    for tiers in profile.scores:
+        if tiers.name in cycle.skip_score:
+            continue
+        scores = _raw_scores(cycle, tiers, nodes)
+        if hasattr(tiers.plugin, "normalize_score"):
+            where = f'running Normalize on Score plugins: plugin "{tiers.name}" failed with: '
+            answer = _asked(where, tiers.plugin, "normalize_score", cycle, cycle.pod, scores)
+            scores = _as_scores(answer, len(nodes), tiers.name, where)
+        low, high = int(scores.min()), int(scores.max())
+        if low < MIN_SCORE or high > MAX_SCORE:
+            raise Broken(
+                tiers.name,
+                f'applying score defaultWeights on Score plugins: plugin "{tiers.name}" returns an invalid score '
+                f"{low if low < MIN_SCORE else high}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing",
+            )
+        weighted[tiers.name] = scores * profile.weights[tiers.name]
+    return weighted
+
+
+def _raw_scores(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Scores:
+    where = f'running Score plugins: plugin "{tiers.name}" failed with: '
+    if tiers.all is not None:
+        answer = _asked(where, tiers.plugin, "score_all", cycle, cycle.pod, nodes)
+        return _as_scores(answer, len(nodes), tiers.name, where)
+    scores = np.empty(len(nodes), dtype=np.int64)
+    for i, node in enumerate(nodes):
+        answer = _asked(where, tiers.plugin, "score", cycle, cycle.pod, node)
+        if isinstance(answer, Status):
+            raise Broken(tiers.name, where + _error_text(answer))
+        if not isinstance(answer, (int, np.integer)) or isinstance(answer, bool):
+            raise Broken(tiers.name, f"{where}a score is an integer, not {answer!r}")
+        scores[i] = answer
+    return scores
+
+
+def _as_scores(answer: Any, count: int, plugin: str, where: str) -> Scores:
+    if isinstance(answer, Status):
+        raise Broken(plugin, where + _error_text(answer))
+    if not isinstance(answer, np.ndarray) or answer.shape != (count,) or answer.dtype.kind not in "iu":
+        raise Broken(plugin, f"{where}scores are an integer array with one score per node, not {_shape(answer)}")
+    return answer.astype(np.int64, copy=False)
+
+
+def _shape(answer: Any) -> str:
+    if isinstance(answer, np.ndarray):
+        return f"{answer.dtype} of shape {answer.shape}"
+    return type(answer).__name__
+
+
+# ── one hook of one plugin ───────────────────────────────────────────────────────────────────────────────────
+
+
+def ask(plugin: Plugin, hook: str, *args: Any) -> Status:
+    """Ask a hook that answers with a Status; whatever goes wrong is an ERROR status.  Never raises."""
+    try:
+        return _as_status(_asked("", plugin, hook, *args), name_of(plugin), hook)
+    except Broken as broken:
+        return error(broken.text).by(broken.plugin)
+
+
+def _asked(where: str, plugin: Plugin, hook: str, *args: Any) -> Any:
+    try:
+        return getattr(plugin, hook)(*args)
+    except (InternalError, Broken):
+        raise
+    except Exception as problem:
+        raise Broken(name_of(plugin), where + words(problem)) from problem
+
+
+def _as_status(answer: Any, plugin: str, hook: str) -> Status:
+    if answer is None:
+        return SUCCESS  # as Go's nil status
+    if isinstance(answer, Status):
+        return answer
+    raise Broken(plugin, f"{plugin}.{hook} must return a Status, not {answer!r}")
+
+
+def _error_text(status: Status) -> str:
+    return status.message or status.code.text

@@ -1,0 +1,258 @@
+"""pod × nodes × profile → Decision.  The algorithm, readable top to bottom.
+
+Pure: it reads the cycle and answers; what follows from the answer (assuming the pod, making its victims go) is
+the core's.  Scheduling, explaining, what-if and pod groups all call it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from kubesched.cluster.columns import Nodes
+from kubesched.cluster.nodeinfo import NodeInfo
+from kubesched.cluster.trial import Trial
+from kubesched.cluster.types import Rows, Scores
+from kubesched.core import extenders, runner
+from kubesched.core.runner import Broken
+from kubesched.framework.cycle import Cycle
+from kubesched.framework.decision import Decision, Outcome
+from kubesched.framework.errors import InternalError
+from kubesched.framework.profile import Profile
+from kubesched.framework.status import Code, unresolvable
+from kubesched.framework.steps import Answer, HttpPost
+
+_ALWAYS_AT_LEAST = 100  # nodes; sampling starts above that
+_PERCENT_AT_LEAST = 5
+
+Attempt = Generator[HttpPost, Answer, Decision]
+
+
+def schedule(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Decision:
+    """Decide where the cycle's pod goes, or why nowhere.
+
+    Args:
+        exhaustive: also ask every filter about every node, for explanations; the decision is the same.
+    """
+    steps = attempt(cycle, profile, exhaustive=exhaustive)
+    try:
+        step = next(steps)
+    except StopIteration as done:
+        decision: Decision = done.value
+        return decision
+    raise InternalError(f"profile {profile.name} has an extender ({step.verb}) and nobody who could call it")
+
+
+def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Attempt:
+    """The same, stopping wherever an extender must be asked."""
+    decision = Decision(cycle.pod, profile.name, cycle.number, cycle.now, cycle.table.share_names(), len(cycle.nodes))
+    decision.next_start = cycle.start
+    cycle.judge = runner.Examiner(profile)
+    try:
+        if not len(cycle.nodes):
+            decision.nominate = ""
+            return decision
+        feasible = yield from _find(cycle, profile, decision)
+        if exhaustive:
+            decision.verdicts = {
+                tiers.name: runner.verdict_of(cycle, tiers, cycle.nodes)
+                for tiers in profile.filters
+                if tiers.name not in cycle.skip_filter
+            }
+        if len(feasible):
+            yield from _choose(cycle, profile, feasible, decision)
+            decision.outcome = Outcome.PLACED
+        else:
+            _look_for_room(cycle, profile, decision)
+    except Broken as broken:
+        decision.outcome, decision.error, decision.nominate = Outcome.ERROR, broken.text, ""
+    decision.notes.extend(cycle.notes)
+    return decision
+
+
+# ── which nodes can take it ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _find(cycle: Cycle, profile: Profile, decision: Decision) -> Generator[HttpPost, Answer, Rows]:
+    """The nodes that pass every filter, in the order they were tried."""
+    before = runner.pre_filter(cycle, profile)
+    decision.rejectors = frozenset(before.narrowed_by)
+    if before.status.rejected:
+        decision.pre_filter = decision.rejected.absent = before.status
+        if before.status.plugin:
+            decision.rejectors |= {before.status.plugin}
+        return decision.feasible
+
+    nodes = cycle.nodes
+    nominated = yield from _try_nominated(cycle, profile, decision)
+    if nominated is not None:
+        return nominated
+    if before.names is not None:
+        names = before.names
+        decision.pre_filter_nodes = tuple(sorted(name for name in names if name in cycle.table.row_of))
+        nodes = nodes.where(np.array([name in names for name in nodes.names], dtype=np.bool_))
+        listed = " ".join(sorted(before.narrowed_by))
+        decision.rejected.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{listed}]")
+
+    feasible = _search(cycle, profile, nodes, decision)
+    decision.next_start = (cycle.start + len(feasible) + len(decision.rejected)) % len(cycle.nodes)
+    _name_rejectors(decision)
+    left = yield from extenders.filter_nodes(cycle, profile, feasible, decision)
+    if len(left) != len(feasible):
+        decision.rejectors |= {extenders.NAME}
+    decision.feasible = left
+    return left
+
+
+def _search(cycle: Cycle, profile: Profile, nodes: Nodes, decision: Decision) -> Rows:
+    """Try nodes from where the last search stopped until enough are found.
+
+    Kept from kube-scheduler: the start moves on with every search, so that stopping early does not always favour
+    the same nodes; and the search ends when one more than enough has been found, that one not counting.
+    """
+    count = len(nodes)
+    limit = enough(profile, count)
+    rows = np.roll(nodes.rows, -(cycle.start % count)) if count else nodes.rows
+    if not profile.filters:
+        return rows[:limit]
+    chunk = count if limit >= count else max(2 * limit, 256)
+    found: list[Rows] = []
+    missing = limit + 1
+    for first in range(0, count, chunk):
+        part = rows[first : first + chunk]
+        feasible = _filter(cycle, profile, part, decision)
+        if len(feasible) >= missing:
+            _drop_from(decision, part, feasible[missing - 1])
+            feasible = feasible[: missing - 1]
+            found.append(feasible)
+            break
+        missing -= len(feasible)
+        found.append(feasible)
+    return np.concatenate(found) if found else rows[:0]
+
+
+def _filter(cycle: Cycle, profile: Profile, rows: Rows, decision: Decision) -> Rows:
+    """All filters on some rows; rows with nominated pods are examined one by one."""
+    special = [row for row in (cycle.table.row_of.get(name) for name in cycle.nominated) if row is not None]
+    apart = np.isin(rows, special) if special else np.zeros(len(rows), dtype=np.bool_)
+    if not apart.any():
+        return runner.filter_rows(cycle, profile.filters, Nodes(cycle.table, rows), decision.rejected)
+    fits = np.zeros(len(cycle.table.generation), dtype=np.bool_)
+    fits[runner.filter_rows(cycle, profile.filters, Nodes(cycle.table, rows[~apart]), decision.rejected)] = True
+    for row in rows[apart].tolist():
+        fits[row] = _examine(cycle, row, decision)
+    return rows[fits[rows]]
+
+
+def _examine(cycle: Cycle, row: int, decision: Decision) -> bool:
+    with Trial(cycle.table) as trial:
+        status = cycle.fits(NodeInfo(cycle.table, row), trial)
+    if not status.ok:
+        decision.rejected.one_by_one[row] = status
+    return status.ok
+
+
+def _try_nominated(cycle: Cycle, profile: Profile, decision: Decision) -> Generator[HttpPost, Answer, Rows | None]:
+    """A node the pod was promised is tried first, and alone; if it still fits there, the search is over."""
+    name = cycle.pod.pod.status.nominated_node_name
+    row = cycle.table.row_of.get(name) if name else None
+    if row is None:
+        return None
+    alone: Rows = np.array([row], dtype=np.int32)
+    try:
+        if _examine(cycle, row, decision):
+            left = yield from extenders.filter_nodes(cycle, profile, alone, decision)
+            if len(left):
+                decision.feasible = left
+                return left
+    except Broken as broken:
+        decision.notes.append(f"the nominated node {name} could not be judged: {broken.text}")
+    return None
+
+
+def enough(profile: Profile, count: int) -> int:
+    """How many feasible nodes a search needs (numFeasibleNodesToFind)."""
+    if not profile.score and not extenders.matter(profile):
+        return min(1, count)
+    percentage = profile.percentage_of_nodes_to_score
+    if percentage is None or count < _ALWAYS_AT_LEAST:
+        return count
+    if percentage == 0:
+        percentage = max(_PERCENT_AT_LEAST, 50 - count // 125)
+    return min(count, max(_ALWAYS_AT_LEAST, count * percentage // 100))
+
+
+def _drop_from(decision: Decision, rows: Rows, last: int) -> None:
+    """Forget what was said of the row that was one too many, and of those after it."""
+    tried = set(rows[: int(np.flatnonzero(rows == last)[0])].tolist())
+    beyond = {row for row in rows.tolist() if row not in tried}
+    parts = []
+    for plugin, turned_down, verdict in decision.rejected.parts:
+        keep = np.array([row not in beyond for row in turned_down.tolist()], dtype=np.bool_)
+        parts.append((plugin, turned_down, verdict) if keep.all() else (plugin, turned_down[keep], verdict.take(keep)))
+    decision.rejected.parts = []
+    for plugin, turned_down, verdict in parts:
+        if len(turned_down):
+            decision.rejected.add(plugin, turned_down, verdict)
+    for row in beyond:
+        decision.rejected.one_by_one.pop(row, None)
+
+
+def _name_rejectors(decision: Decision) -> None:
+    names = {part.plugin for part in decision.rejected.parts}
+    names.update(status.plugin for status in decision.rejected.one_by_one.values() if status.plugin)
+    decision.rejectors |= names
+    waiting = {part.plugin for part in decision.rejected.parts if (part.verdict.codes == Code.PENDING).any()}
+    alone = decision.rejected.one_by_one.values()
+    decision.pending = frozenset(waiting | {status.plugin for status in alone if status.code is Code.PENDING})
+
+
+# ── which of them is best ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _choose(cycle: Cycle, profile: Profile, feasible: Rows, decision: Decision) -> Generator[HttpPost, Answer, None]:
+    if len(feasible) == 1:
+        decision.best = (decision.names[int(feasible[0])],)
+        decision.node = decision.best[0]
+        return
+    nodes = Nodes(cycle.table, feasible)
+    totals: Scores
+    if profile.score or extenders.matter(profile):
+        runner.pre_score(cycle, profile, nodes)
+        decision.scores = runner.score(cycle, profile, nodes)
+        totals = np.zeros(len(nodes), dtype=np.int64)
+        for scores in decision.scores.values():
+            totals += scores
+        extra = yield from extenders.score_nodes(cycle, profile, nodes)
+        if extra is not None:
+            decision.scores[extenders.NAME] = extra
+            totals = totals + extra
+    else:
+        totals = np.ones(len(nodes), dtype=np.int64)
+    decision.totals = totals
+    best = feasible[totals == totals.max()]
+    decision.best = tuple(sorted(decision.names[row] for row in best.tolist()))
+    decision.tie_rule = profile.tie
+    decision.node = _pick(cycle, profile, best, decision)
+
+
+def _pick(cycle: Cycle, profile: Profile, best: Rows, decision: Decision) -> str:
+    """One of the best nodes, by the profile's rule."""
+    if profile.tie == "name" or len(best) == 1:
+        return decision.best[0]
+    if profile.tie == "first":
+        first = cycle.nodes.rows[np.isin(cycle.nodes.rows, best)][0]
+        return decision.names[int(first)]
+    return decision.best[cycle.luck.below(len(best), "tie")]
+
+
+# ── if none: can room be made? ───────────────────────────────────────────────────────────────────────────────
+
+
+def _look_for_room(cycle: Cycle, profile: Profile, decision: Decision) -> None:
+    if not profile.post_filter:
+        decision.nominate = ""
+        return
+    decision.post_filter = runner.post_filter(cycle, profile, decision.rejected)
+    decision.nominate = decision.post_filter.node

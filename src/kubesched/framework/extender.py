@@ -1,0 +1,35 @@
+"""An extender as the core sees it: which questions it answers, about which pods, and how much it counts.
+
+Where it lives and how to reach it safely is the business of the world that carries out an HttpPost.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kubesched.api.objects import Pod
+
+
+class Extender(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A scheduler beside this one, asked over HTTP."""
+
+    number: int = 0  # its place in the configuration; an HttpPost names it by this
+    url_prefix: str = ""
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    preempt_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 0
+    node_cache_capable: bool = False
+    managed_resources: tuple[str, ...] = ()
+    ignorable: bool = False
+
+    def interested(self, pod: Pod) -> bool:
+        """Whether it wants to hear of this pod: it manages everything, or something the pod asks for."""
+        if not self.managed_resources:
+            return True
+        return any(
+            name in self.managed_resources
+            for container in (*pod.spec.containers, *pod.spec.init_containers)
+            for name in (*container.resources.requests, *container.resources.limits)
+        )
