@@ -286,12 +286,21 @@ class Store:
                 return name
         raise status.generate_name_conflict(resource, name)
 
-    def create(self, resource: str, obj: Json, *, generation: int | None = 1, dry_run: bool = False) -> Stored:
+    def create(
+        self,
+        resource: str,
+        obj: Json,
+        *,
+        generation: int | None = 1,
+        dry_run: bool = False,
+        finish: Callable[[Json], None] | None = None,
+    ) -> Stored:
         """Store a new object and return it.
 
         Name and namespace are taken from obj.metadata (generateName is completed); uid,
         resourceVersion, creationTimestamp and generation (None: kinds that have none) are set over
         whatever the client sent; selfLink, deletionTimestamp and deletionGracePeriodSeconds dropped.
+        finish may change the object once its metadata is complete (a Job's selector holds its uid).
         Raises 409 AlreadyExists; 500 when obj carries a resourceVersion.
         """
         given: Json = obj.get("metadata") or {}

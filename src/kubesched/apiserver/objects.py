@@ -1,0 +1,209 @@
+"""Take an object through everything between a body and the store: read, default, admit, prepare, validate.
+
+Creates and the many ways to change an object (PUT, four kinds of patch, subresources) differ in how the new object
+comes about; from there on they are one road, and this is it.  Built-in kinds follow the schema, custom resources what
+their definition says.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kubesched.apiserver import admission, codec, strategy, validation
+from kubesched.apiserver.defaulting import apply_defaults
+from kubesched.apiserver.kinds import Resource
+from kubesched.apiserver.requests import Request
+from kubesched.apiserver.status import (
+    FieldError,
+    bad_request,
+    conflict,
+    field_invalid,
+    invalid,
+    precondition_failed,
+)
+from kubesched.apiserver.store import Store, Stored
+
+Json = dict[str, Any]
+
+
+class Objects:
+    """The road of every object into the store.
+
+    Args:
+        store: where objects are kept.
+        rules: which optional admission is in force.
+        now: the current instant in nanoseconds.
+    """
+
+    def __init__(self, store: Store, rules: admission.Rules, now: Callable[[], int]) -> None:
+        self.store, self.rules, self.now = store, rules, now
+
+    # bodies ----------------------------------------------------------------------------------------
+
+    def read(self, request: Request, resource: Resource, options: str) -> Json:
+        """Decode, check and clean the body of a create or update."""
+        if resource.is_custom:
+            mode = codec.field_validation(request.query, options)
+            obj: Json = resource.definition.read(request, mode)
+            return obj
+        return codec.read_resource(request, resource, options)
+
+    def clean_patched(self, request: Request, resource: Resource, patched: Json, strict: str) -> Json:
+        """Check and clean what a patch made of an object; faults are the patch's."""
+        try:
+            if not isinstance(patched, dict):
+                raise bad_request("the patch left no object")
+            codec.check_kind(patched, resource.group_version, resource.kind)
+            before = copy.deepcopy(patched) if strict == "Strict" else patched
+            if resource.is_custom:
+                obj, problems = resource.definition.clean(patched, strict)
+            else:
+                obj, problems = codec.clean(patched, resource.group_version, resource.kind, resource.shape, strict)
+        except codec.ApiError as error:
+            raise codec.refused_as_patch(error, patched) from None
+        if problems and strict == "Strict":
+            said = ", ".join(problems)
+            raise codec.refused_as_patch(bad_request(f"strict decoding error: {said}"), before)
+        if problems and strict == "Warn":
+            codec.add_warnings(request.warnings, problems)
+        return obj
+
+    # creating --------------------------------------------------------------------------------------
+
+    def create(self, resource: Resource, obj: Json, namespace: str, name: str, *, dry_run: bool = False) -> Stored:
+        """Store a new object that has been read; namespace and name are the URL's ("" when it has none)."""
+        meta = self._place(resource, obj, namespace, name)
+        if meta.get("resourceVersion", "0") in ("", "0"):
+            meta.pop("resourceVersion", None)
+        if resource.namespaced:
+            admission.namespace_exists(self.store, resource, namespace, meta.get("name", ""))
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = self.store.generate_name(resource.storage, namespace, meta["generateName"])
+        if resource.conversion is not None:
+            obj = resource.conversion.to_stored(obj)
+        strategy.drop_status(resource, obj)
+        if resource.is_custom:
+            resource.definition.fill(obj)
+            self._refuse(resource, obj, validation.metadata(resource, meta) + resource.definition.problems(obj, None))
+        else:
+            apply_defaults(resource.shape, obj)
+            admission.admit_create(self.store, self.rules, resource, obj)
+            strategy.prepare_create(resource, obj, self.now())
+            self._refuse(resource, obj, validation.created(resource, obj))
+        finish = strategy.label_job if resource.shape == "batch.Job" else None
+        return self.store.create(
+            resource.storage, obj, generation=1 if resource.generation else None, dry_run=dry_run, finish=finish
+        )
+
+    def _place(self, resource: Resource, obj: Json, namespace: str, name: str) -> Json:
+        """Make the object and the URL agree on where it is; return its metadata."""
+        meta: Json = obj.setdefault("metadata", {})
+        given = meta.get("namespace", "")
+        if given and given != namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        if resource.namespaced:
+            meta["namespace"] = namespace
+        else:
+            meta.pop("namespace", None)
+        if name:
+            if not meta.get("name"):
+                raise bad_request(
+                    f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+                )
+            if meta["name"] != name:
+                raise bad_request(
+                    f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
+                )
+        return meta
+
+    def _refuse(self, resource: Resource, obj: Json, errors: Sequence[FieldError]) -> None:
+        if errors:
+            raise invalid(resource.group, resource.kind, obj["metadata"].get("name", ""), errors)
+
+    # changing --------------------------------------------------------------------------------------
+
+    def replace(
+        self,
+        resource: Resource,
+        old: Stored,
+        obj: Json,
+        subresource: str = "",
+        *,
+        patched: bool = False,
+        dry_run: bool = False,
+    ) -> Stored:
+        """Store a new version of an object that has been read (or patched and cleaned)."""
+        meta = self._place(resource, obj, old.namespace, old.name)
+        if resource.conversion is not None:
+            obj = resource.conversion.to_stored(obj)
+            meta = obj["metadata"]
+        self._check_identity(resource, old, meta, patched)
+        if subresource == "status":
+            bump = False
+            strategy.prepare_status(resource, obj, old.obj, self.now())
+            if resource.is_custom:
+                resource.definition.fill(obj)
+                errors = resource.definition.problems(obj, old.obj)
+            else:
+                errors = validation.status_changed(resource, obj, old.obj)
+        else:
+            bump = resource.generation
+            errors = self._change(resource, obj, old.obj)
+        self._refuse(resource, obj, errors)
+        return self.store.update(
+            resource.storage,
+            old.namespace,
+            old.name,
+            obj,
+            bump=strategy.bumps_generation(resource) if bump else False,
+            removable=removable(resource),
+            dry_run=dry_run,
+        )
+
+    def _change(self, resource: Resource, obj: Json, old: Json) -> Sequence[FieldError]:
+        """Default, admit, prepare and validate a change through the main resource."""
+        if resource.is_custom:
+            strategy.prepare_update(resource, obj, old)
+            resource.definition.fill(obj)
+            errors: list[FieldError] = validation.metadata(resource, obj["metadata"], old["metadata"])
+            return errors + resource.definition.problems(obj, old)
+        strategy.prepare_update(resource, obj, old)
+        apply_defaults(resource.shape, obj)
+        admission.admit_update(self.store, self.rules, resource, obj, old)
+        return validation.updated(resource, obj, old)
+
+    def _check_identity(self, resource: Resource, old: Stored, meta: Json, patched: bool) -> None:
+        """Refuse to write over another object or another version than the client saw."""
+        uid, version = meta.get("uid", ""), meta.get("resourceVersion", "")
+        if uid and uid != old.uid:
+            if patched:
+                error = field_invalid("metadata.uid", uid, "field is immutable")
+                raise invalid(resource.group, resource.kind, old.name, [error])
+            raise precondition_failed(resource.storage, old.namespace, old.name, "UID", uid, old.uid)
+        if version in ("", "0"):
+            if not resource.unconditional and not patched:
+                error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
+                raise invalid(resource.group, resource.kind, old.name, [error])
+            meta.pop("resourceVersion", None)
+            return
+        if not (version.isascii() and version.isdigit()):
+            raise codec.ApiError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
+        if version != old.resource_version:
+            raise conflict(resource.storage, old.name)
+
+
+def removable(resource: Resource) -> Callable[[Json], bool] | None:
+    """What else than finalizers keeps an object of this kind."""
+    return _namespace_is_empty if resource.shape == "core.Namespace" else None
+
+
+def _namespace_is_empty(obj: Json) -> bool:
+    return not (obj.get("spec") or {}).get("finalizers")
+
+
+def terminating(obj: Json) -> Json:
+    """A namespace that is being deleted says so, and has no grace period."""
+    meta = {key: value for key, value in obj["metadata"].items() if key != "deletionGracePeriodSeconds"}
+    return {**obj, "metadata": meta, "status": {**(obj.get("status") or {}), "phase": "Terminating"}}
