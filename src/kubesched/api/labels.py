@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _INT64_MAX: Final = (1 << 63) - 1
-_INTEGER: Final = re.compile("[+-]?0*[0-9]{1,19}")
+_INTEGER: Final = re.compile("([+-]?)0*([0-9]{1,19})")
 
 
 class SelectorError(ValueError):
@@ -51,9 +51,10 @@ class SelectorError(ValueError):
 @lru_cache(maxsize=65536)
 def int64(text: str) -> int | None:
     """The text as a 64 bit integer, or None if it is none."""
-    if not _INTEGER.fullmatch(text):
+    found = _INTEGER.fullmatch(text)
+    if found is None:
         return None
-    number = int(text)
+    number = int(found[1] + found[2])
     return number if -_INT64_MAX - 1 <= number <= _INT64_MAX else None
 
 

@@ -165,6 +165,7 @@ def _to_nano(mantissa: int, scale: int, style: Style) -> _Amount:
 # ── printing ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@lru_cache(maxsize=16384, typed=True)
 def canonical(quantity: Written) -> str:
     """The quantity as an API server prints it: "1000m" is "1", "0.5" is "500m", "1.5Gi" is "1536Mi"."""
     amount = _parse(quantity)

@@ -123,7 +123,9 @@ def parse_field_selector(text: str) -> FieldSelector:
         split = _SPLIT.fullmatch(term)
         if split is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
-        requirements.append(FieldRequirement(split[1], _unescaped(split[3]), split[2] != "!="))
+        requirement = FieldRequirement(split[1], _unescaped(split[3]), split[2] != "!=")
+        if requirement.field or requirement.value:  # "=" alone asks for nothing
+            requirements.append(requirement)
     return FieldSelector(tuple(requirements))
 
 

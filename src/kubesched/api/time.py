@@ -112,7 +112,7 @@ def parse_duration(text: str) -> Duration:
     if body == "0":
         return Duration(0)
     total, at = 0, 0
-    while at < len(body):
+    while at < len(body) and total <= _MAX_DURATION + 1:
         part = _PART.match(body, at)
         if part is None or not (part[1] or part[3]):
             break
@@ -120,17 +120,20 @@ def parse_duration(text: str) -> Duration:
         if unit is None:
             known = ", ".join(_UNITS)
             raise ValueError(f"duration {_shown(text)} has the unknown unit {_shown(part[4])}; the units are {known}")
-        total += int(part[1] or "0") * unit + _fraction(part[3], unit) if len(part[1]) <= 19 else _MAX_DURATION + 2
-        if total > _MAX_DURATION + 1:
-            raise ValueError(f"duration {_shown(text)} is longer than 2^63-1 nanoseconds (about 292 years)")
+        total += _whole(part[1]) * unit + _fraction(part[3], unit)
         at = part.end()
+    negative = text[:1] == "-"
+    if total > _MAX_DURATION + negative:
+        raise ValueError(f"duration {_shown(text)} is longer than 2^63-1 nanoseconds (about 292 years)")
     if at < len(body) or not body:
         raise ValueError(f"{_shown(text)} is not a duration; write numbers with units, such as 10s, 1h2m3.5s or 300ms")
-    if text[0] == "-":
-        return Duration(-total)
-    if total > _MAX_DURATION:
-        raise ValueError(f"duration {_shown(text)} is longer than 2^63-1 nanoseconds (about 292 years)")
-    return Duration(total)
+    return Duration(-total if negative else total)
+
+
+def _whole(digits: str) -> int:
+    """The part before the point; what has too many digits for a duration is simply too much."""
+    digits = digits.lstrip("0")
+    return int(digits or "0") if len(digits) <= 19 else _MAX_DURATION + 2
 
 
 def _fraction(digits: str, unit: int) -> int:
