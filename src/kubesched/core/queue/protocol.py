@@ -48,7 +48,10 @@ class Queue(Protocol):
         ...
 
     def delete(self, uid: str, now: Instant) -> None:
-        """The pod no longer waits: it is gone, or someone bound it.  The caller moves its state."""
+        """The pod no longer waits: it is gone, or someone bound it.  The caller moves its state.
+
+        Ends its attempt as well, as done() does.
+        """
         ...
 
     def pop(self, now: Instant) -> QueuedPod | None:
@@ -58,7 +61,11 @@ class Queue(Protocol):
     def put_back(
         self, pod: QueuedPod, now: Instant, *, rejectors: Iterable[str], pending: Iterable[str] = (), note: str = ""
     ) -> None:
-        """An attempt failed.  No rejectors means that something broke, rather than that the pod did not fit."""
+        """An attempt failed.  No rejectors means that something broke, rather than that the pod did not fit.
+
+        If update() has seen the pod change since it was popped, it comes back as it is by now; after done() the
+        caller sees to that.
+        """
         ...
 
     def done(self, uid: str) -> None:
