@@ -122,7 +122,10 @@ RequestFault = LoseResponse | LoseRequest | HoldRequest | CutResponse | Reply
 
 
 class Order:
-    """A fault asked for: how often it struck, and what the server answered to requests the client lost."""
+    """A fault asked for: how often it struck, and what the server answered to requests the client lost.
+
+    It is counted before the client can notice, so that a test which saw its connection end may look here at once.
+    """
 
     def __init__(self, fault: LinkFault | RequestFault, pattern: re.Pattern[bytes] | None, times: int | None) -> None:
         self.fault = fault
@@ -306,8 +309,8 @@ class TcpProxy:
         self._clients.add(client)
         try:
             await self._serve(client_reader, client)
-        except (OSError, asyncio.IncompleteReadError):
-            pass        # either side may vanish at any moment; that is what a proxy is for
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass        # either side may vanish at any moment, that is what a proxy is for; only stop() cancels
         finally:
             self._tasks.discard(task)
             _end(client, "close")
@@ -330,11 +333,11 @@ class TcpProxy:
         try:
             await asyncio.gather(*sides)
         finally:
+            self._connections.discard(connection)
+            _end(server, "reset")
             for side in sides:
                 side.cancel()
             await asyncio.gather(*sides, return_exceptions=True)
-            self._connections.discard(connection)
-            _end(server, "reset")
 
     async def _pump(self, connection: _Connection, direction: Direction) -> None:
         reader = connection.client_reader if direction == "up" else connection.server_reader
@@ -356,8 +359,8 @@ class TcpProxy:
             await asyncio.sleep(pause)
         if cut is not None:
             assert isinstance(cut.fault, Cut)
-            self._give_up_client(connection, cut.fault.ending)
             self._struck_link(cut)
+            self._give_up_client(connection, cut.fault.ending)
             await self._linger(connection, cut.fault.ending, direction)
 
     async def _through_link(self, connection: _Connection, direction: Direction,
@@ -406,18 +409,18 @@ class TcpProxy:
     async def _strike_request(self, connection: _Connection, request: bytes, order: Order) -> None:
         match order.fault:
             case Reply(status=status, headers=headers, body=body):
+                order.strike()
                 connection.client.write(_response(status, headers, body))
                 await connection.client.drain()
-                order.strike()
             case LoseRequest(ending=ending):
-                self._give_up_client(connection, ending)
                 order.strike()
+                self._give_up_client(connection, ending)
                 await self._linger(connection, ending, "up")
             case HoldRequest(ending=ending):
+                order.strike()
                 if ending != "wait":
                     self._give_up_client(connection, ending)
                     connection.losing = order
-                order.strike()
                 await order.released.wait()
                 await self._pass(connection, "up", request)
                 if ending != "wait":
@@ -447,9 +450,9 @@ class TcpProxy:
                 raise ConnectionResetError("answered, and nobody listens")
             case _:
                 return b""
-        self._give_up_client(connection, ending)
         order.answered(_status(connection.seen))
         order.strike()
+        self._give_up_client(connection, ending)
         await self._linger(connection, ending, "down")
         return b""
 
