@@ -23,6 +23,7 @@ from kubesched.api.names import check_qualified_name
 __all__ = [
     "add",
     "canonical",
+    "canonical_resource",
     "compare",
     "format_milli",
     "format_units",
@@ -170,6 +171,17 @@ def canonical(quantity: Written) -> str:
     """The quantity as an API server prints it: "1000m" is "1", "0.5" is "500m", "1.5Gi" is "1536Mi"."""
     amount = _parse(quantity)
     return amount.text if amount.text is not None else _print(amount.mantissa, amount.exponent, amount.style)
+
+
+@lru_cache(maxsize=16384, typed=True)
+def canonical_resource(quantity: Written) -> str:
+    """The quantity as an API server keeps it in a resource list: canonical, and nothing finer than a thousandth."""
+    amount = _parse(quantity)
+    if amount.exponent >= -3:
+        return canonical(quantity)
+    fine = 10 ** (-3 - amount.exponent)
+    size = -(-abs(amount.mantissa) // fine)
+    return _print(-size if amount.mantissa < 0 else size, -3, amount.style)
 
 
 def format_units(units: int) -> str:

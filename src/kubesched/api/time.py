@@ -137,11 +137,14 @@ def _whole(digits: str) -> int:
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """The part behind the point in nanoseconds, cut off as Go cuts it (18 digits, then one float64 product)."""
-    digits = digits[:18]
-    if not digits:
-        return 0
-    return int(float(int(digits)) * (float(unit) / 10.0 ** len(digits)))
+    """The part behind the point in nanoseconds, cut off where and as Go cuts it."""
+    amount, scale = 0, 1.0
+    for digit in digits:
+        longer = amount * 10 + int(digit)
+        if amount > _MAX_DURATION // 10 or longer > _MAX_DURATION + 1:
+            break
+        amount, scale = longer, scale * 10.0
+    return int(float(amount) * (float(unit) / scale))
 
 
 # ── instants ─────────────────────────────────────────────────────────────────────────────────────────────────
