@@ -8,7 +8,7 @@ Rule: a pod's state changes here and nowhere else.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
 from kubesched.api.time import Instant
@@ -79,6 +79,7 @@ class Lifecycle:
         self._stories: dict[str, deque[Record]] = {}
         self._uids: dict[str, str] = {}  # namespace/name → uid of the latest bearer of the name
         self._seq = 0
+        self.tally: Counter[str] = Counter()  # moves by cause, and how many came out of an attempt ("landed")
         self.recent: deque[Record] = deque(maxlen=keep)
         self.fresh: list[Record] = []  # since `begin`, for whoever renders records
 
@@ -114,6 +115,9 @@ class Lifecycle:
         state = MOVES.get((was, cause))
         if state is None:
             raise IllegalMove(f"pod {pod.key} cannot be {cause!r}: it is {was.value}", self.story(pod.key))
+        self.tally[cause] += 1
+        if was in IN_FLIGHT and state not in IN_FLIGHT:
+            self.tally["landed"] += 1
         self._seq += 1
         record = Record(self._seq, self.now, pod.key, pod.uid, was, state, cause, self.because, note)
         self._states[pod.uid] = state

@@ -20,34 +20,34 @@ EffectId = NewType("EffectId", int)
 # ── in ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Observed(Struct, frozen=True, tag=True, omit_defaults=True):
+class Observed(Struct, frozen=True, tag=True, tag_field="event", omit_defaults=True):
     """The API server told of an object, or of its end.  What it was before, our own mirror knows."""
 
     obj: Object
     gone: bool = False
 
 
-class Synced(Struct, frozen=True, tag=True, omit_defaults=True):
+class Synced(Struct, frozen=True, tag=True, tag_field="event", omit_defaults=True):
     """The first complete view of these kinds has been told; scheduling may begin when all have."""
 
     kinds: tuple[str, ...] = ()
 
 
-class Completed(Struct, frozen=True, tag=True, omit_defaults=True):
+class Completed(Struct, frozen=True, tag=True, tag_field="event", omit_defaults=True):
     """An effect came back."""
 
     effect: EffectId
     answer: Answer = Answer()
 
 
-class Commanded(Struct, frozen=True, tag=True, omit_defaults=True):
+class Commanded(Struct, frozen=True, tag=True, tag_field="event", omit_defaults=True):
     """An operator's word: about a pod by `namespace/name`, or about the scheduler as a whole."""
 
     verb: Literal["activate", "allow", "reject", "flush", "drain"]
     pod: str = ""
 
 
-class Tick(Struct, frozen=True, tag=True):
+class Tick(Struct, frozen=True, tag=True, tag_field="event"):
     """Nothing new: fire due timers, do one unit of work."""
 
 
@@ -57,7 +57,7 @@ Event: TypeAlias = Observed | Synced | Completed | Commanded | Tick
 # ── out ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Effect(Struct, frozen=True, tag=True, kw_only=True, omit_defaults=True):
+class Effect(Struct, frozen=True, tag=True, tag_field="effect", kw_only=True, omit_defaults=True):
     """Something to be done.  `cause` is the journal position of the event that led here."""
 
     id: EffectId

@@ -263,13 +263,16 @@ def score(cycle: Cycle, profile: Profile, nodes: Nodes) -> dict[str, Scores]:
             scores = _as_scores(answer, len(nodes), tiers.name, where)
         low, high = int(scores.min()), int(scores.max())
         if low < MIN_SCORE or high > MAX_SCORE:
-            raise Broken(
-                tiers.name,
-                f'applying score defaultWeights on Score plugins: plugin "{tiers.name}" returns an invalid score '
-                f"{low if low < MIN_SCORE else high}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing",
-            )
+            raise Broken(tiers.name, _out_of_range(tiers.name, low if low < MIN_SCORE else high))
         weighted[tiers.name] = scores * profile.weights[tiers.name]
     return weighted
+
+
+def _out_of_range(plugin: str, value: int) -> str:
+    return (
+        f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {value}, '
+        f"it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
+    )
 
 
 def _raw_scores(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Scores:

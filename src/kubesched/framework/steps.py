@@ -40,7 +40,7 @@ class Answer(Struct, frozen=True, omit_defaults=True):
         return self.failure is None
 
 
-class Patch(Struct, frozen=True, tag=True, omit_defaults=True):
+class Patch(Struct, frozen=True, tag=True, tag_field="step", omit_defaults=True):
     """Merge a change into an object; `resource_version` makes it conditional."""
 
     kind: str
@@ -50,19 +50,19 @@ class Patch(Struct, frozen=True, tag=True, omit_defaults=True):
     subresource: str = ""
 
 
-class Create(Struct, frozen=True, tag=True, omit_defaults=True):
+class Create(Struct, frozen=True, tag=True, tag_field="step", omit_defaults=True):
     kind: str
     key: str
     body: Mapping[str, Any]
 
 
-class Delete(Struct, frozen=True, tag=True, omit_defaults=True):
+class Delete(Struct, frozen=True, tag=True, tag_field="step", omit_defaults=True):
     kind: str
     key: str
     uid: str = ""
 
 
-class HttpPost(Struct, frozen=True, tag=True, omit_defaults=True):
+class HttpPost(Struct, frozen=True, tag=True, tag_field="step", omit_defaults=True):
     """Ask an extender: a URL of the operator's configuration, by the number of that extender."""
 
     extender: int
@@ -70,14 +70,17 @@ class HttpPost(Struct, frozen=True, tag=True, omit_defaults=True):
     body: Any
 
 
-class BindPod(Struct, frozen=True, tag=True, omit_defaults=True):
+class BindPod(Struct, frozen=True, tag=True, tag_field="step", omit_defaults=True):
     """Bind the pod of this flight to its node, fenced by the core."""
 
     node: str
 
 
 class WaitFor(Struct, frozen=True):
-    """Look at the cluster whenever it changes, until `look` answers or the time is up.  Never leaves the core."""
+    """Look at the cluster whenever it changes, until `look` answers or the time is up.  Never leaves the core.
+
+    The answer's `data` is the Status `look` returned; when the time is up it is a failure, `Timeout`.
+    """
 
     look: Callable[[Objects], Status | None]
     timeout: Duration

@@ -132,7 +132,7 @@ class HintMap:
 
 def _listeners(profile: Profile) -> Iterator[Listener]:
     """What the plugins of a profile registered, in order, and what Kubernetes adds."""
-    if getattr(profile, "extenders", ()):
+    if profile.extenders:
         yield from (Listener(EXTENDER, hint) for hint in EVERYTHING)
     for plugin in profile.plugins:
         if LISTENING_POINTS.isdisjoint(points_of(plugin)):

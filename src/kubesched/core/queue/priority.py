@@ -122,6 +122,10 @@ class PriorityQueue:
         parked = self._parked.deadline
         return min(times if parked is None else [*times, parked], default=None)
 
+    @property
+    def events_kept(self) -> int:
+        return len(self.in_flight.events)
+
     def find(self, uid: str) -> QueuedPod | None:
         """A queued pod and how its attempts have gone."""
         for place in (self._active, self._parked, self._backoff, self._errors):

@@ -103,6 +103,11 @@ class Queue(Protocol):
         """How many pods are active, in backoff, unschedulable and gated."""
         ...
 
+    @property
+    def events_kept(self) -> int:
+        """How many events are remembered for pods in flight."""
+        ...
+
     def alarm(self, uid: str) -> str | None:
         """What will wake a queued pod: `active`, a timer, or the events its rejectors listen to.  None: nothing."""
         ...

@@ -48,6 +48,10 @@ class SimpleQueue:
     def deadline(self) -> Instant | None:
         return None
 
+    @property
+    def events_kept(self) -> int:
+        return 0
+
     def add(self, info: PodInfo, now: Instant) -> None:
         known = self._line.get(info.uid) or self._forgotten.get(info.uid)
         if known is not None:

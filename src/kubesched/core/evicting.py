@@ -1,0 +1,103 @@
+"""Preemption after the decision: make the victims go, and wake the preemptor when they have gone.
+
+A decision may name pods to evict.  Their deletions are effects; until every one has been answered the preemptor
+is held back, so that it does not choose more victims while the first are still on their way.  When the last
+victim has left our view the preemptor is woken, whatever hints say: it must never sleep through its victims'
+departure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubesched.cluster.podinfo import PodInfo
+from kubesched.core.messages import Evict
+from kubesched.framework.decision import Decision
+from kubesched.framework.profile import Profile
+from kubesched.framework.steps import Answer
+
+if TYPE_CHECKING:
+    from kubesched.core.core import Core
+
+
+class Preemption:
+    """Room being made for one pod."""
+
+    __slots__ = ("node", "pod", "remaining", "unanswered")
+
+    def __init__(self, pod: PodInfo, node: str) -> None:
+        self.pod = pod
+        self.node = node
+        self.unanswered: set[str] = set()  # victims whose eviction has not been answered, by uid
+        self.remaining: dict[str, None] = {}  # victims still in our view, by uid
+
+
+class Evictions:
+    """All preemptions under way, by the uid of the preemptor."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.under_way: dict[str, Preemption] = {}
+
+    def unanswered(self, uid: str) -> bool:
+        preemption = self.under_way.get(uid)
+        return preemption is not None and bool(preemption.unanswered)
+
+    def begin(self, pod: PodInfo, profile: Profile, decision: Decision) -> None:
+        """Evict the victims of a decision."""
+        result = decision.post_filter
+        assert result is not None, "a preemption needs a decision that asked for it"
+        assert result.node, "a preemption needs a node"
+        preemption = self.under_way[pod.uid] = Preemption(pod, result.node)
+        self._release_promises(pod, result.node)
+        for victim in result.victims:
+            preemption.remaining[victim.uid] = None
+        for victim in result.victims:
+            self._evict(preemption, profile, victim)
+        self._settle(preemption)
+
+    def _release_promises(self, pod: PodInfo, node: str) -> None:
+        """Lower pods that were promised room on this node shall look elsewhere."""
+        for other in list(self._core.queue.nominated().get(node, ())):
+            if other.priority < pod.priority:
+                self._core.queue.nominate(other, "")
+                self._core.failing.say(other, None, "")
+
+    def _evict(self, preemption: Preemption, profile: Profile, victim: PodInfo) -> None:
+        core, preemptor = self._core, preemption.pod
+        note = f"Preempted by pod {preemptor.uid} on node {preemption.node}"
+        if core.flying.preempt(victim.uid):
+            preemption.remaining.pop(victim.uid, None)
+            note += " (in kube-scheduler memory)."
+            core.publish(victim, profile, "Preempted", note, action="Preempting", related=preemptor.key)
+            return
+        if victim.pod.terminating:
+            return  # it is going already
+        preemption.unanswered.add(victim.uid)
+
+        def heir(answer: Answer) -> None:
+            preemption.unanswered.discard(victim.uid)
+            failure = answer.failure
+            if failure is None:
+                core.publish(victim, profile, "Preempted", note, action="Preempting", related=preemptor.key)
+            elif failure.reason != "NotFound":
+                preemption.remaining.clear()  # room will not be made; the preemptor looks for another way
+            self._settle(preemption)
+
+        message = f"{profile.name}: preempting to accommodate a higher priority pod"
+        core.outbox.emit(Evict, heir, pod=victim.key, uid=victim.uid, message=message)
+
+    def gone(self, uid: str) -> None:
+        """A pod has left our view: perhaps someone waited for that."""
+        self.under_way.pop(uid, None)
+        for preemption in list(self.under_way.values()):
+            if uid in preemption.remaining:
+                del preemption.remaining[uid]
+                self._settle(preemption)
+
+    def _settle(self, preemption: Preemption) -> None:
+        uid = preemption.pod.uid
+        if preemption.unanswered or preemption.remaining or self.under_way.get(uid) is not preemption:
+            return
+        del self.under_way[uid]
+        self._core.queue.activate([uid], self._core.now)

@@ -1,0 +1,157 @@
+"""An attempt that came to nothing: back into the queue, and a word to whoever waits for the pod.
+
+The word is kube-scheduler's own: the PodScheduled condition with its reason and full message, and a
+FailedScheduling Event with the message cut to what an Event holds.  A condition that says the same as before is
+not written again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
+
+from kubesched.api.objects import Pod, PodCondition
+from kubesched.api.time import Duration, format_rfc3339, milliseconds
+from kubesched.cluster.podinfo import PodInfo
+from kubesched.core.messages import PatchPod
+from kubesched.core.reminders import SayAgain
+from kubesched.framework.decision import Decision, Outcome
+from kubesched.framework.profile import Profile
+from kubesched.framework.queued import QueuedPod
+from kubesched.framework.status import Code, Status
+from kubesched.framework.steps import Answer
+
+if TYPE_CHECKING:
+    from kubesched.core.core import Core
+
+NOTE_AT_MOST = 1024  # bytes of an Event's note
+SAY_AT_MOST = 4  # times, until an unwritable status is left for the next attempt
+SAY_AGAIN_AFTER: Duration = milliseconds(10)
+
+
+class Said(Struct, frozen=True):
+    """What we last told a pod's status."""
+
+    pod: str
+    condition: PodCondition | None
+    nominated: str | None
+
+
+class Failing:
+    """The way back into the queue."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._said: dict[str, Said] = {}
+
+    def unfit(self, queued: QueuedPod, profile: Profile, decision: Decision) -> None:
+        """The decision itself was no."""
+        broke = decision.outcome is Outcome.ERROR
+        self._return(queued, decision, frozenset() if broke else decision.rejectors, decision.pending)
+        self._tell(queued.info, profile, decision, "SchedulerError" if broke else "Unschedulable", decision.nominate)
+
+    def after_decision(self, queued: QueuedPod, profile: Profile, decision: Decision, status: Status) -> None:
+        """The pod was placed, and something afterwards said no."""
+        rejectors = frozenset({status.plugin}) if status.rejected and status.plugin else frozenset()
+        pending = rejectors if status.code is Code.PENDING else frozenset()
+        self._return(queued, decision, rejectors, pending)
+        reason = "Unschedulable" if status.rejected else "SchedulerError"
+        self._tell(queued.info, profile, decision, reason, "")
+
+    def _return(
+        self, queued: QueuedPod, decision: Decision, rejectors: frozenset[str], pending: frozenset[str]
+    ) -> None:
+        core, seen = self._core, self._core.mirror.pods.get(queued.info.key)
+        if seen is None or seen.uid != queued.uid:
+            core.queue.done(queued.uid)
+            core.life.move(queued.info, "gone")
+        elif seen.spec.node_name:
+            core.queue.done(queued.uid)
+            core.life.move(queued.info, "bound_elsewhere", seen.spec.node_name)
+        else:
+            if seen is not queued.info.pod:
+                queued.info = PodInfo(seen)
+            core.queue.put_back(queued, core.now, rejectors=sorted(rejectors), pending=sorted(pending))
+
+    def _tell(self, info: PodInfo, profile: Profile, decision: Decision, reason: str, nominate: str | None) -> None:
+        core = self._core
+        if info.uid in core.queue:
+            core.queue.nominate(info, nominate)
+        message = decision.message
+        core.publish(info, profile, "FailedScheduling", cut(message), warning=True)
+        condition = PodCondition(
+            type="PodScheduled",
+            status="False",
+            reason=reason,
+            message=message,
+            observed_generation=info.pod.metadata.generation,
+        )
+        self.say(info, condition, nominate)
+
+    # ── a pod's status ───────────────────────────────────────────────────────────────────────────────────────
+
+    def say(self, info: PodInfo, condition: PodCondition | None, nominate: str | None) -> None:
+        """Write a pod's status, unless it says so already."""
+        said = self._said.get(info.uid)
+        before = said.condition if said is not None and said.condition is not None else _scheduled(info.pod)
+        nominated = said.nominated if said is not None and said.nominated is not None else None
+        if nominated is None:
+            nominated = info.pod.status.nominated_node_name
+        if condition is not None and before is not None and _alike(condition, before):
+            condition = None
+        if nominate == nominated:
+            nominate = None
+        if condition is None and nominate is None:
+            return
+        if condition is not None:
+            condition = self.stamped(info, condition)
+        self._said[info.uid] = Said(info.key, condition or before, nominated if nominate is None else nominate)
+        self._send(info.uid, info.key, condition, nominate, tries=1)
+
+    def stamped(self, info: PodInfo, condition: PodCondition) -> PodCondition:
+        """The condition with the time it last turned."""
+        said = self._said.get(info.uid)
+        before = said.condition if said is not None and said.condition is not None else _scheduled(info.pod)
+        kept = before is not None and before.status == condition.status and before.last_transition_time
+        turned = kept or format_rfc3339(self._core.now)
+        return structs.replace(condition, last_transition_time=turned)
+
+    def _send(self, uid: str, pod: str, condition: PodCondition | None, nominate: str | None, tries: int) -> None:
+        core = self._core
+
+        def heir(answer: Answer) -> None:
+            failure = answer.failure
+            if failure is None:
+                return
+            if failure.reason == "NotFound" or tries >= SAY_AT_MOST or uid not in self._said:
+                self._said.pop(uid, None)  # the next attempt says it again
+            else:
+                delay = Duration(max(SAY_AGAIN_AFTER * 5 ** (tries - 1), failure.retry_after))
+                core.remind(delay, SayAgain(uid, tries + 1))
+
+        core.outbox.emit(PatchPod, heir, pod=pod, uid=uid, condition=condition, nominated_node_name=nominate)
+
+    def say_again(self, uid: str, tries: int) -> None:
+        said = self._said.get(uid)
+        if said is not None and uid in self._core.queue:
+            self._send(uid, said.pod, said.condition, said.nominated, tries)
+
+    def forget(self, uid: str) -> None:
+        self._said.pop(uid, None)
+
+
+def cut(note: str) -> str:
+    """An Event's note holds so many bytes."""
+    data = note.encode()
+    if len(data) <= NOTE_AT_MOST:
+        return note
+    return data[: NOTE_AT_MOST - 4].decode(errors="ignore") + " ..."
+
+
+def _scheduled(pod: Pod) -> PodCondition | None:
+    return next((condition for condition in pod.status.conditions if condition.type == "PodScheduled"), None)
+
+
+def _alike(a: PodCondition, b: PodCondition) -> bool:
+    return (a.status, a.reason, a.message) == (b.status, b.reason, b.message)

@@ -1,0 +1,344 @@
+"""After the decision: reserve, permit, pre_bind, bind, post_bind — and the way back.
+
+A placed pod is not a bound pod.  Between the two, plugins may claim things (reserve), ask for patience (permit),
+or talk to the API server (pre_bind, bind), and any of them may fail while other pods are being scheduled.  A
+Flight carries one pod through that.  Its course is one generator, read top to bottom: it yields what it needs
+done and is resumed with the answer; it ends with a Status.
+
+The bind is fenced.  It names the pod's uid and the version it was looked at, so a request that is carried out
+late can only fail.  When nobody knows whether it was carried out, the pod keeps its room until a read, and if
+need be a write that makes the old request impossible, have settled it.
+
+Rule: whatever a Flight does before BOUND, `unwind` undoes, in reverse order, exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import GeneratorType
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+
+from kubesched.api.objects import Pod, PodCondition
+from kubesched.api.time import Duration, minutes, seconds
+from kubesched.core import runner
+from kubesched.framework.cycle import Cycle
+from kubesched.framework.decision import Decision
+from kubesched.framework.hooks import name_of
+from kubesched.framework.profile import Profile
+from kubesched.framework.queued import QueuedPod
+from kubesched.framework.status import SUCCESS, Code, Status, Wait, error
+from kubesched.framework.steps import Answer, BindPod, Failure, Step, Steps
+
+if TYPE_CHECKING:
+    from kubesched.core.core import Core
+
+PERMIT_AT_MOST: Duration = minutes(15)
+STALE_BINDS_AT_MOST = 3  # conflicts with our view that are worth another try from the same reservation
+ASK_AGAIN_AT_MOST: Duration = seconds(30)
+UNKNOWN_OUTCOME = "BindOutcomeUnknown"
+
+
+# ── what a flight may need, besides the Steps of its plugins ─────────────────────────────────────────────────
+
+
+class Permission(Struct, frozen=True):
+    """Wait until every plugin that asked for patience allows the pod, or one rejects it.  Plugin → timeout."""
+
+    holds: dict[str, Duration]
+
+
+class FencedBind(Struct, frozen=True):
+    node: str
+    resource_version: str
+
+
+class Read(Struct, frozen=True):
+    """The pod as it is now."""
+
+
+class Promise(Struct, frozen=True):
+    """Tell in the pod's status where it is expected to go."""
+
+    node: str
+
+
+class Fence(Struct, frozen=True):
+    """Change the pod's status, so that its version moves on and a bind that is still under way must fail."""
+
+    condition: PodCondition
+
+
+class Pause(Struct, frozen=True):
+    delay: Duration
+
+
+Want: TypeAlias = Step | Permission | FencedBind | Read | Promise | Fence | Pause
+Course: TypeAlias = Generator[Want, Answer, Status]
+
+
+class Flight:
+    """One pod between its decision and its bind."""
+
+    def __init__(
+        self, core: Core, queued: QueuedPod, cycle: Cycle, profile: Profile, decision: Decision, node_uid: str
+    ) -> None:
+        self.core = core
+        self.queued = queued
+        self.info = queued.info
+        self.cycle = cycle
+        self.profile = profile
+        self.decision = decision
+        self.node = decision.node
+        self.node_uid = node_uid
+        self.version = ""  # of the pod, as our own last write returned it
+        self.holds: dict[str, int] = {}  # plugin that asked for patience → its timer
+        self.binds = 0
+        self.over = False  # landed or unwound
+        self.course: Course = self._fly()
+
+    def __repr__(self) -> str:
+        return f"Flight({self.info.key!r} → {self.node})"
+
+    # ── the way there ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _fly(self) -> Course:
+        status = self._reserve()
+        if status.ok:
+            status = yield from self._permit()
+        if status.ok:
+            self.core.queue.done(self.info.uid)
+            status = yield from self._pre_bind()
+        if status.ok:
+            self.core.life.move(self.info, "ready")
+            status = yield from self._bind()
+        return status
+
+    def _reserve(self) -> Status:
+        for plugin in self.profile.reserve:
+            status = runner.ask(plugin, "reserve", self.cycle, self.info, self.node)
+            if not status.ok:
+                return _worded(status, "Reserve", name_of(plugin))
+        return SUCCESS
+
+    def _permit(self) -> Course:
+        holds: dict[str, Duration] = {}
+        for plugin in self.profile.permit:
+            name = name_of(plugin)
+            try:
+                answer = plugin.permit(self.cycle, self.info, self.node)
+            except Exception as problem:
+                return error(f'running Permit plugin "{name}": {runner.words(problem)}').by(name)
+            if isinstance(answer, Wait):
+                holds[name] = Duration(min(answer.timeout, PERMIT_AT_MOST))
+            elif answer is not None and not isinstance(answer, Status):
+                return error(f"{name}.permit must return a Status or a Wait, not {answer!r}").by(name)
+            elif answer is not None and not answer.ok:
+                return _worded(answer, "Permit", name)
+        if not holds:
+            self.core.life.move(self.info, "permitted")
+            return SUCCESS
+        self.core.life.move(self.info, "wait", ", ".join(holds))
+        yield from self._promise()
+        answer = yield Permission(holds)
+        if answer.failure is None:
+            self.core.life.move(self.info, "allowed")
+            return SUCCESS
+        code = Code.ERROR if answer.failure.code else Code.UNSCHEDULABLE
+        return Status(code, (answer.failure.message,), answer.failure.reason)
+
+    def _promise(self) -> Generator[Want, Answer, None]:
+        """Whoever looks at the pod meanwhile shall see where it is going; failing to say so is no failure."""
+        features = self.core.features
+        if features.nominated_node_name_for_expectation and self._seen().status.nominated_node_name != self.node:
+            self._note_version((yield Promise(self.node)))
+
+    def _pre_bind(self) -> Course:
+        promised = self.core.life.story(self.info.key)[-1].cause == "allowed"
+        for plugin in self.profile.pre_bind:
+            name = name_of(plugin)
+            steps = self._ask_for_steps(plugin, "pre_bind")
+            if not isinstance(steps, Status):
+                if not promised:
+                    promised = True
+                    yield from self._promise()
+                steps = yield from self._walk(steps, name)
+            status = steps
+            if not (status.ok or status.code is Code.SKIP):
+                return _worded(status, "PreBind", name)
+        return SUCCESS
+
+    def _bind(self) -> Course:
+        plugins = self.profile.bind
+        if not plugins:
+            return (yield from self._bind_fenced())
+        status = SUCCESS
+        for plugin in plugins:
+            name = name_of(plugin)
+            steps = self._ask_for_steps(plugin, "bind")
+            if not isinstance(steps, Status):
+                steps = yield from self._walk(steps, name)
+            status = steps
+            if status.code is not Code.SKIP:
+                return status if status.ok else _worded(status, "Bind", name)
+        return error("every bind plugin skipped the pod").by(status.plugin)
+
+    # ── the steps of plugins ─────────────────────────────────────────────────────────────────────────────────
+
+    def _ask_for_steps(self, plugin: object, hook: str) -> Status | Steps:
+        try:
+            answer = getattr(plugin, hook)(self.cycle, self.info, self.node)
+        except Exception as problem:
+            return error(runner.words(problem))
+        if answer is None:
+            return SUCCESS
+        if isinstance(answer, (Status, GeneratorType)):
+            return answer
+        return error(f"{hook} must return a Status or yield steps, not {answer!r}")
+
+    def _walk(self, steps: Steps, plugin: str) -> Course:
+        """Carry out what a hook yields, until it returns."""
+        answer: Answer | None = None
+        while True:
+            try:
+                step = steps.send(answer) if answer is not None else next(steps)
+            except StopIteration as done:
+                status = SUCCESS if done.value is None else done.value
+                return status if isinstance(status, Status) else error(f"must end with a Status, not {status!r}")
+            except Exception as problem:
+                return error(runner.words(problem))
+            if isinstance(step, BindPod):
+                status = yield from self._bind_fenced()
+                answer = Answer() if status.ok else Answer(failure=Failure(status.code.text, status.message))
+            else:
+                answer = yield step
+
+    # ── the bind protocol ────────────────────────────────────────────────────────────────────────────────────
+
+    def _bind_fenced(self) -> Course:
+        """Bind, and do not stop before it is known whether the pod is bound."""
+        while True:
+            doubt = self._doubt()
+            if doubt is not None:
+                return doubt
+            answer = yield FencedBind(self.node, self._latest_version())
+            self.binds += 1
+            if answer.failure is None:
+                return SUCCESS
+            unknown = answer.failure.applied == "unknown"
+            if unknown:
+                self.core.life.move(self.info, "unanswered", answer.failure.message)
+            elif answer.failure.reason != "Conflict":
+                return error(_refused(answer.failure))
+            status = yield from (self._resolve() if unknown else self._reread())
+            if status is not None:
+                return status
+            if self.binds > STALE_BINDS_AT_MOST:
+                return error(_refused(answer.failure))
+            if unknown:
+                self.core.life.move(self.info, "retried")
+
+    def _doubt(self) -> Status | None:
+        """What has come to light since the decision and makes a bind pointless."""
+        node = self.core.mirror.table.row_of.get(self.node)
+        if node is None:
+            return error(f'node "{self.node}" is gone')
+        found = self.core.mirror.table.nodes[node]
+        if found is None or found.uid != self.node_uid:
+            return error(f'node "{self.node}" was replaced by another of the same name')
+        if self._seen().terminating:
+            return error(f"pod {self.info.key} is being deleted")
+        return None
+
+    def _reread(self) -> Generator[Want, Answer, Status | None]:
+        """After a conflict: was it our view that was old, or is the pod taken?  None: worth another try."""
+        answer = yield Read()
+        if answer.failure is not None:
+            return error(_refused(answer.failure))
+        return self._judge_pod(answer)
+
+    def _resolve(self) -> Generator[Want, Answer, Status | None]:
+        """After an unknown outcome.  None: the pod is not bound and the old request can bind it no more."""
+        delay = seconds(1)
+        while True:
+            answer = yield Read()
+            if answer.failure is None:
+                status = self._judge_pod(answer)
+                if status is not None:
+                    return status
+                answer = yield Fence(self._fence())
+                if answer.failure is None:
+                    return self._judge_pod(answer)
+            if answer.failure.reason == "NotFound":
+                return error(_refused(answer.failure))
+            yield Pause(delay)
+            delay = Duration(min(2 * delay, ASK_AGAIN_AT_MOST))
+
+    def _judge_pod(self, answer: Answer) -> Status | None:
+        pod = answer.obj
+        if not isinstance(pod, Pod) or pod.uid != self.info.uid:
+            return error(f"pod {self.info.key} is gone")
+        self._note_version(answer)
+        if pod.spec.node_name == self.node:
+            return SUCCESS
+        if pod.spec.node_name:
+            return error(f'pod {self.info.key} is already assigned to node "{pod.spec.node_name}"')
+        return error(f"pod {self.info.key} is being deleted") if pod.terminating else None
+
+    def _fence(self) -> PodCondition:
+        message = f"attempt {self.binds}: nobody answered whether the pod was bound to {self.node}"
+        return PodCondition(type="PodScheduled", status="False", reason=UNKNOWN_OUTCOME, message=message)
+
+    def _seen(self) -> Pod:
+        pod = self.core.mirror.pods.get(self.info.key)
+        return pod if pod is not None and pod.uid == self.info.uid else self.info.pod
+
+    def _latest_version(self) -> str:
+        """The newest version of the pod we know of: what the watch told, or what our own write returned."""
+        seen = self._seen().metadata.resource_version
+        if not (seen.isdecimal() and self.version.isdecimal()):
+            return self.version or seen
+        return max(seen, self.version, key=int)
+
+    def _note_version(self, answer: Answer) -> None:
+        if isinstance(answer.obj, Pod) and answer.obj.uid == self.info.uid:
+            self.version = answer.obj.metadata.resource_version
+
+    # ── the way back, and the landing ────────────────────────────────────────────────────────────────────────
+
+    def unwind(self) -> None:
+        """Take back everything, in reverse order.  The room goes last."""
+        assert not self.over, f"{self!r} was unwound twice"
+        self.over = True
+        self.course.close()
+        self._unreserve()
+        self.core.mirror.forget(self.info.uid)
+
+    def _unreserve(self) -> None:
+        for plugin in reversed(self.profile.reserve):
+            try:
+                plugin.unreserve(self.cycle, self.info, self.node)
+            except Exception as problem:
+                self.decision.notes.append(f"{name_of(plugin)}.unreserve: {runner.words(problem)}")
+
+    def land(self) -> None:
+        """The pod is bound; tell those who want to know."""
+        assert not self.over, f"{self!r} landed twice"
+        self.over = True
+        for plugin in self.profile.post_bind:
+            try:
+                plugin.post_bind(self.cycle, self.info, self.node)
+            except Exception as problem:
+                self.decision.notes.append(f"{name_of(plugin)}.post_bind: {runner.words(problem)}")
+
+
+def _worded(status: Status, point: str, plugin: str) -> Status:
+    """A no stays as it is; anything else becomes an error that says where it happened."""
+    if status.rejected:
+        return status.by(plugin)
+    return error(f'running {point} plugin "{plugin}": {status.message or status.code.text}').by(plugin)
+
+
+def _refused(failure: Failure) -> str:
+    return failure.message or failure.reason

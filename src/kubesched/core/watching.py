@@ -1,0 +1,199 @@
+"""What a difference in the cluster means: for the queue, for flights, for pods that wait for room.
+
+The table, as in kube-scheduler's event handlers: a pod on a node changes what others may use; a pod without one
+is ours to place, if its schedulerName says so; a pod in flight may come back as its own echo, bound by someone
+else, or not at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubesched.api.objects import Invalid, KubeObject, Node, Pod
+from kubesched.cluster.mirror import Delta
+from kubesched.cluster.podinfo import PodInfo
+from kubesched.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE,
+    Action,
+    ClusterEvent,
+    node_changes,
+    pod_changes,
+    resource_name,
+)
+from kubesched.framework.records import IN_FLIGHT, QUEUED, State
+
+if TYPE_CHECKING:
+    from kubesched.core.core import Core
+    from kubesched.core.flight import Flight
+
+
+def observe(core: Core, obj: KubeObject, gone: bool) -> None:
+    """Fold in what the API server told."""
+    if isinstance(obj, Invalid):
+        _unreadable(core, obj, gone)
+    for delta in core.mirror.observe(obj, gone):
+        if isinstance(delta.old or delta.new, Pod):
+            _pod(core, delta)
+        elif isinstance(delta.old or delta.new, Node):
+            _node(core, delta)
+        else:
+            _other(core, delta)
+    if isinstance(obj, Pod) and ("Pod", obj.key) in core.mirror.invalid:
+        _unreadable(core, core.mirror.invalid["Pod", obj.key], gone)
+
+
+# ── nodes and everything else ────────────────────────────────────────────────────────────────────────────────
+
+
+def _node(core: Core, delta: Delta) -> None:
+    old, new, _ = delta
+    if isinstance(old, Node) and isinstance(new, Node):
+        for event in node_changes(old, new):
+            core.queue.notify(event, old, new, core.now)
+    else:
+        core.queue.notify(ClusterEvent(NODE, _action(delta)), old, new, core.now)
+
+
+def _other(core: Core, delta: Delta) -> None:
+    obj = delta.new or delta.old
+    assert obj is not None
+    core.queue.notify(ClusterEvent(resource_name(obj.kind), _action(delta)), delta.old, delta.new, core.now)
+
+
+def _action(delta: Delta) -> Action:
+    return Action.ADD if delta.old is None else Action.DELETE if delta.new is None else Action.UPDATE
+
+
+# ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pod(core: Core, delta: Delta) -> None:
+    old, new, info = delta
+    assert old is None or isinstance(old, Pod)
+    assert new is None or isinstance(new, Pod)
+    if new is None:
+        assert old is not None
+        _pod_gone(core, old)
+    elif new.spec.node_name:
+        assert info is not None
+        if old is None or not old.spec.node_name:
+            _pod_assigned(core, new, info)
+        else:
+            for event in pod_changes(old, new):
+                core.queue.notify(event, old, new, core.now)
+    elif new.spec.scheduler_name in core.profiles:
+        assert info is not None
+        _pod_waiting(core, old, new, info)
+
+
+def _pod_assigned(core: Core, pod: Pod, info: PodInfo) -> None:
+    """A pod is on a node: our own echo, somebody else's work, or news of old."""
+    flight = core.flights.get(pod.uid)
+    state = core.life.state(pod.uid)
+    if flight is not None:
+        _flight_assigned(core, flight, pod, state)
+    elif state in QUEUED or state in (State.INVALID, State.TRYING):
+        core.queue.delete(pod.uid, core.now)
+        core.queue.done(pod.uid)
+        core.life.move(info, "bound_elsewhere", pod.spec.node_name)
+        core.evictions.gone(pod.uid)
+    core.failing.forget(pod.uid)
+    core.queue.notify(ASSIGNED_POD_ADD, None, pod, core.now)
+
+
+def _flight_assigned(core: Core, flight: Flight, pod: Pod, state: State | None) -> None:
+    if pod.spec.node_name == flight.node and state in (State.BINDING, State.AMBIGUOUS):
+        core.flying.confirmed(flight)
+        return
+    assumed = flight.node
+    core.flying.abort(flight)
+    core.queue.done(pod.uid)
+    core.life.move(flight.info, "bound_elsewhere", pod.spec.node_name)
+    if assumed != pod.spec.node_name:
+        core.queue.notify(ASSIGNED_POD_DELETE, flight.info.pod, None, core.now)
+
+
+def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
+    """A pod of ours without a node."""
+    flight = core.flights.get(pod.uid)
+    state = core.life.state(pod.uid)
+    if flight is not None:
+        if old is not None:
+            core.queue.update(old, info, tuple(pod_changes(old, pod)), core.now)
+        begins_to_go = pod.terminating and (old is None or not old.terminating)
+        if begins_to_go and state not in (State.BINDING, State.AMBIGUOUS):
+            _call_back(core, flight, "it is being deleted")
+        return
+    if state is None or state in (State.INVALID, State.NEW):
+        if state is State.INVALID:
+            core.life.move(info, "readable")
+        core.queue.add(info, core.now)
+    elif old is not None and state is not State.GONE:
+        core.queue.update(old, info, tuple(pod_changes(old, pod)), core.now)
+        promised = old.status.nominated_node_name
+        if promised and promised != pod.status.nominated_node_name:
+            _tell_of_released_promise(core, old)
+
+
+def _pod_gone(core: Core, pod: Pod) -> None:
+    flight = core.flights.get(pod.uid)
+    state = core.life.state(pod.uid)
+    if flight is not None:
+        _call_back(core, flight, "it was deleted")
+    elif state is not None and state not in (State.BOUND, State.GONE):
+        core.queue.delete(pod.uid, core.now)
+        core.queue.done(pod.uid)
+        core.life.move(PodInfo(pod), "gone")
+        if pod.status.nominated_node_name:
+            _tell_of_released_promise(core, pod)
+    if pod.spec.node_name:
+        core.queue.notify(ASSIGNED_POD_DELETE, pod, None, core.now)
+    core.evictions.gone(pod.uid)
+    _forget(core, pod)
+
+
+def _call_back(core: Core, flight: Flight, why: str) -> None:
+    """A pod goes away in flight: take everything back and tell those who wait for room."""
+    core.flying.abort(flight)
+    core.queue.done(flight.info.uid)
+    core.life.move(flight.info, "gone", why)
+    core.queue.notify(ASSIGNED_POD_DELETE, flight.info.pod, None, core.now)
+
+
+def _tell_of_released_promise(core: Core, pod: Pod) -> None:
+    """Room that was promised to a pod may serve others of the same or lower priority."""
+    core.queue.notify(
+        ASSIGNED_POD_DELETE, pod, None, core.now, lambda other: other.priority <= pod.priority and other.uid != pod.uid
+    )
+
+
+def _forget(core: Core, pod: Pod) -> None:
+    core.failing.forget(pod.uid)
+    core.decisions.drop(pod.key)
+    core.life.drop(pod.uid, pod.key)
+
+
+# ── pods nobody can read ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _unreadable(core: Core, obj: Invalid, gone: bool) -> None:
+    """A pod that became unreadable is not tried; that it exists, and why it waits, stays visible."""
+    if obj.of != "Pod":
+        return
+    shell = PodInfo(Pod(metadata=obj.metadata))
+    state = core.life.state(shell.uid)
+    if gone:
+        if state is not None:
+            if state is not State.GONE:
+                core.life.move(shell, "gone")
+            core.life.drop(shell.uid, shell.key)
+        return
+    if state in (State.BOUND, State.GONE):
+        return
+    if state in IN_FLIGHT and shell.uid in core.flights:
+        core.flying.abort(core.flights[shell.uid])
+    core.queue.delete(shell.uid, core.now)
+    core.queue.done(shell.uid)
+    core.life.move(shell, "unreadable", obj.error)
