@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -264,6 +267,15 @@ selectors = st.lists(requirements, max_size=4).map(Selector)
 def test_a_printed_selector_reads_back(one):
     assert parse_selector(str(one)) == one
     assert hash(parse_selector(str(one))) == hash(one)
+
+
+@given(selectors)
+def test_a_selector_survives_copying_and_pickling(one):
+    for twin in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        assert twin == one
+        assert hash(twin) == hash(one)
+        assert str(twin) == str(one)
+    assert pickle.loads(pickle.dumps(NOTHING)) == NOTHING
 
 
 @given(selectors, label_maps)

@@ -11,7 +11,7 @@ A malformed selector raises `SelectorError`, in the words that users of kube-sch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -224,11 +224,19 @@ class Selector:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Callable[..., Selector], tuple[tuple[Requirement, ...], bool]]:
+        # Built anew in the process that reads it: the hash of a string is another one there.
+        return _restored, (self.requirements, self.nothing)
+
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 
     def __repr__(self) -> str:
         return "Selector(nothing)" if self.nothing else f"Selector({str(self)!r})"
+
+
+def _restored(requirements: tuple[Requirement, ...], nothing: bool) -> Selector:
+    return Selector(requirements, nothing=nothing)
 
 
 NOTHING: Final = Selector(nothing=True)
