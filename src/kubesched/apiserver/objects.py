@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kubesched.apiserver import admission, codec, strategy, validation
+from kubesched.apiserver import admission, codec, strategy, validation, validation_kinds
 from kubesched.apiserver.defaulting import apply_defaults
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.requests import Request
@@ -91,7 +91,7 @@ class Objects:
             apply_defaults(resource.shape, obj)
             admission.admit_create(self.store, self.rules, resource, obj)
             strategy.prepare_create(resource, obj, self.now())
-            self._refuse(resource, obj, validation.created(resource, obj))
+            self._refuse(resource, obj, validation_kinds.created(resource, obj))
         finish = strategy.label_job if resource.shape == "batch.Job" else None
         return self.store.create(
             resource.storage, obj, generation=1 if resource.generation else None, dry_run=dry_run, finish=finish
@@ -147,7 +147,7 @@ class Objects:
                 resource.definition.fill(obj)
                 errors = resource.definition.problems(obj, old.obj)
             else:
-                errors = validation.status_changed(resource, obj, old.obj)
+                errors = validation_kinds.status_changed(resource, obj, old.obj)
         else:
             bump = resource.generation
             errors = self._change(resource, obj, old.obj)
@@ -172,7 +172,7 @@ class Objects:
         strategy.prepare_update(resource, obj, old)
         apply_defaults(resource.shape, obj)
         admission.admit_update(self.store, self.rules, resource, obj, old)
-        return validation.updated(resource, obj, old)
+        return validation_kinds.updated(resource, obj, old)
 
     def _check_identity(self, resource: Resource, old: Stored, meta: Json, patched: bool) -> None:
         """Refuse to write over another object or another version than the client saw."""

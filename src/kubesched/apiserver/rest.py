@@ -7,7 +7,6 @@ every verb.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +28,7 @@ Json = dict[str, Any]
 
 META = "meta.k8s.io/v1"
 WATCHERS_MAX = 10_000
-WATCH_SECONDS = (1800, 3600)
+WATCH_SECONDS = 1800
 WATCH_LAG_MAX = 10_000
 _LINES_AT_ONCE = 1000
 
@@ -113,7 +112,9 @@ class Rest:
             kind=(resource.group_version, resource.kind),
             capacity=WATCH_LAG_MAX,
         )
-        return _stream(watch, self._line(request, resource, wanted), options)
+        # Clients come back at different moments: a herd that lists again all at once is what the spread is for.
+        spread = WATCH_SECONDS + self.store.watchers() * 37 % WATCH_SECONDS
+        return _stream(watch, self._line(request, resource, wanted), options, options.timeout or spread)
 
     # showing ---------------------------------------------------------------------------------------
 
@@ -300,14 +301,14 @@ def _encoded(obj: Json, wanted: Wanted, status: int = 200) -> Response:
     return Response(status, encode(obj) + b"\n")
 
 
-def _stream(watch: Watch, line: Callable[[WatchEvent], bytes], options: ListOptions) -> WatchStream:
+def _stream(
+    watch: Watch, line: Callable[[WatchEvent], bytes], options: ListOptions, timeout: int
+) -> WatchStream:
     """A Watch as a stream of lines."""
 
     def set_on_ready(call: Callable[[], None]) -> None:
         watch.on_ready = call
 
-    # Clients come back at different moments: a thundering herd of re-lists is what the spread is for.
-    timeout = options.timeout if options.timeout else random.randint(*WATCH_SECONDS)
     return WatchStream(
         take=lambda: [line(event) for event in watch.take(_LINES_AT_ONCE)],
         is_closed=lambda: watch.closed,

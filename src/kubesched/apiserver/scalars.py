@@ -8,11 +8,14 @@ all this module adds to kubesched.api.
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 from kubesched.api import quantity
 from kubesched.api.time import format_micro, format_rfc3339, parse_rfc3339
 
+_LAYOUT, _MICRO_LAYOUT = "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05.000000Z07:00"
+_SIX_DIGITS = re.compile(r"[.,][0-9]{6}(Z|[+-])")  # of a MicroTime, no more and no fewer
 QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
@@ -50,15 +53,18 @@ def _second(text: Any) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _micro(text: Any) -> str:
-    return format_micro(_instant(text))
+    instant = _instant(text, _MICRO_LAYOUT)
+    if _SIX_DIGITS.search(text) is None:
+        rest = text[19:]
+        raise BadScalar(f'parsing time "{text}" as "{_MICRO_LAYOUT}": cannot parse "{rest}" as ".000000"')
+    return format_micro(instant)
 
 
-def _instant(text: Any) -> Any:
+def _instant(text: Any, layout: str = _LAYOUT) -> Any:
     if type(text) is not str:
         raise BadScalar("", "string")
     try:
         return parse_rfc3339(text)
     except ValueError:
-        layout = "2006-01-02T15:04:05Z07:00"
         shown = text if len(text) <= 64 else text[:64]
         raise BadScalar(f'parsing time "{shown}" as "{layout}": cannot parse "{shown}" as "2006"') from None
