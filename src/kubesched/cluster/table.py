@@ -29,16 +29,6 @@ _ROWS_AT_FIRST = 64
 _RESOURCES_AT_FIRST = 8
 
 
-class ImageState:
-    """An image some nodes have: its size as first reported, and the rows that have it."""
-
-    __slots__ = ("rows", "size")
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.rows: dict[int, None] = {}
-
-
 class LabelColumn:
     """The values of one label, per row."""
 
@@ -65,7 +55,7 @@ class NodeTable:
         self.neighbours = Neighbours()
         self.claims: dict[str, dict[int, int]] = {}  # "namespace/claim" → row → pods using it there
         self.ports: list[dict[HostPort, int]] = []
-        self.images: dict[str, ImageState] = {}
+        self.images: dict[str, dict[int, int]] = {}  # name of an image → row → its size as that node says
         self.image_names: list[tuple[str, ...]] = []
         self.features: list[frozenset[str]] = []
         self.taint_sets: Vocab[tuple[Taint, ...]] = Vocab(())
@@ -230,19 +220,16 @@ class NodeTable:
         names = []
         for image in node.status.images:
             for name in image.names:
-                state = self.images.get(name)
-                if state is None:
-                    state = self.images[name] = ImageState(image.size_bytes)
-                state.rows[row] = None
+                self.images.setdefault(name, {})[row] = image.size_bytes
                 names.append(name)
         self.image_names[row] = tuple(names)
 
     def _forget_images(self, row: int) -> None:
         for name in self.image_names[row]:
-            state = self.images.get(name)
-            if state is not None:
-                state.rows.pop(row, None)
-                if not state.rows:
+            sizes = self.images.get(name)
+            if sizes is not None:
+                sizes.pop(row, None)
+                if not sizes:
                     del self.images[name]
         self.image_names[row] = ()
 
@@ -310,7 +297,7 @@ class NodeTable:
         twin.ports = [dict(ports) for ports in self.ports]
         twin.stray = {name: dict(pods) for name, pods in self.stray.items()}
         twin.claims = {claim: dict(rows) for claim, rows in self.claims.items()}
-        twin.images = {name: _copied_image(state) for name, state in self.images.items()}
+        twin.images = {name: dict(sizes) for name, sizes in self.images.items()}
         twin.image_names, twin.features = list(self.image_names), list(self.features)
         twin.labels, twin.neighbours, twin.order = {}, self.neighbours.fork(), self.order.fork()
         twin._free_rows = list(self._free_rows)
@@ -339,9 +326,3 @@ def _count_row(index: dict[str, dict[int, int]], key: str, row: int, sign: int) 
 
 def _copied(vocab: Vocab[V]) -> Vocab[V]:
     return Vocab(*vocab.values)
-
-
-def _copied_image(state: ImageState) -> ImageState:
-    twin = ImageState(state.size)
-    twin.rows = dict(state.rows)
-    return twin

@@ -86,6 +86,11 @@ class Tools:
         self._desk = desk
 
     @property
+    def attached(self) -> bool:
+        """Whether there is a cluster to see."""
+        return self._desk is not None
+
+    @property
     def desk(self) -> Desk:
         assert self._desk is not None, f"{self.plugin} used its tools before the scheduler was assembled"
         return self._desk
