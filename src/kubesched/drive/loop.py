@@ -1,0 +1,76 @@
+"""The one loop between a core that decides and a world that carries out.
+
+A world says what time it is, performs effects and hands out events; the loop feeds the core.  Simulated, embedded
+and live differ only in their world.  Everything that reaches the core is written to the journal first, so a
+journal is a complete account: fold it, and the same run happens again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from kubesched.api.time import Instant
+from kubesched.core.messages import AnyEffect, Event, Tick
+from kubesched.drive.journal import Journal
+
+
+class Actor(Protocol):
+    """The shape of a core, shared by everything that acts in a cluster."""
+
+    def handle(self, event: Event, now: Instant) -> Sequence[AnyEffect]: ...
+
+    @property
+    def ready(self) -> bool: ...
+
+    @property
+    def deadline(self) -> Instant | None: ...
+
+
+class World(Protocol):
+    """Who performs effects and says what time it is."""
+
+    @property
+    def now(self) -> Instant: ...
+
+    def perform(self, effects: Iterable[AnyEffect]) -> None:
+        """Start them; their answers arrive as events."""
+        ...
+
+    def take(self) -> Event | None:
+        """An event that is due already, or None."""
+        ...
+
+    def sleep(self, until: Instant | None) -> bool:
+        """Wait for the next event, or until a moment; False: nothing will ever happen again."""
+        ...
+
+
+def drive(core: Actor, world: World, journal: Journal | None = None, *, burst: int = 256) -> None:
+    """Run until nothing will ever happen again.
+
+    Args:
+        burst: how many events are folded in before the core may work: a watch storm cannot starve the queue, nor
+            the queue the watch.
+    """
+    while True:
+        for _ in range(burst):
+            event = world.take()
+            if event is None:
+                break
+            step(core, world, journal, event)
+        if core.ready or (core.deadline is not None and core.deadline <= world.now):
+            step(core, world, journal, Tick())
+        elif not world.sleep(core.deadline):
+            return
+
+
+def step(core: Actor, world: World, journal: Journal | None, event: Event) -> None:
+    """One event: written down, folded in, and what follows performed."""
+    now = world.now
+    if journal is not None:
+        journal.append(now, event)
+    effects = core.handle(event, now)
+    if journal is not None:
+        journal.answer(effects)
+    world.perform(effects)

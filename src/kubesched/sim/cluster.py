@@ -1,0 +1,172 @@
+"""The API server of virtual time: the embedded server's store, and the verbs a scheduler and a scenario need.
+
+No HTTP and no schema: objects are plain dictionaries, kept whole.  What matters to a scheduler is the real thing:
+resource versions, preconditions, bindings that only take while the pod is still free, and watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from kubesched.api.objects import KINDS
+from kubesched.api.time import Instant, format_rfc3339
+from kubesched.apiserver import status
+from kubesched.apiserver.patch_merge import merge_patch
+from kubesched.apiserver.status import ApiError
+from kubesched.apiserver.store import DeleteOptions, GraceRule, Preconditions, Store, Watch, pod_grace
+
+Json = dict[str, Any]
+
+_GROUPS = {
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+    "PodDisruptionBudget": "policy",
+    "StorageClass": "storage.k8s.io",
+    "CSINode": "storage.k8s.io",
+    "CSIDriver": "storage.k8s.io",
+    "CSIStorageCapacity": "storage.k8s.io",
+    "VolumeAttachment": "storage.k8s.io",
+    "DeviceClass": "resource.k8s.io",
+    "ResourceClaim": "resource.k8s.io",
+}
+_PLURALS = {
+    "StorageClass": "storageclasses",
+    "DeviceClass": "deviceclasses",
+    "CSIStorageCapacity": "csistoragecapacities",
+}
+CLUSTER_WIDE = frozenset(
+    {"Node", "Namespace", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment", "DeviceClass"}
+)
+WATCHED = tuple(sorted(KINDS))
+
+
+def resource_of(kind: str) -> str:
+    """Where the store keeps a kind: `pods`, `apps/replicasets`."""
+    plural = _PLURALS.get(kind, f"{kind.lower()}s")
+    return f"{_GROUPS[kind]}/{plural}" if kind in _GROUPS else plural
+
+
+class Cluster:
+    """Objects, and what may be done to them.  Raises ApiError where a real API server would refuse."""
+
+    def __init__(self, now: Callable[[], int], luck: Random) -> None:
+        self._now = now
+        self.store = Store(now=now, luck=luck)
+        self.grace: GraceRule | None = None  # set where a kubelet is played: pods then go gracefully
+
+    # ── any object ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def create(self, obj: Mapping[str, Any]) -> Json:
+        """Store a new object; a pod without a namespace is in `default`."""
+        kind = _kind(obj)
+        meta = dict(obj.get("metadata") or {})
+        if kind in CLUSTER_WIDE:
+            meta.pop("namespace", None)
+        else:
+            meta.setdefault("namespace", "default")
+        meta.pop("resourceVersion", None)
+        return self.store.create(resource_of(kind), {**obj, "metadata": meta}).obj
+
+    def find(self, kind: str, namespace: str, name: str) -> Json | None:
+        found = self.store.find(resource_of(kind), _place(kind, namespace), name)
+        return None if found is None else found.obj
+
+    def get(self, kind: str, namespace: str, name: str) -> Json:
+        return self.store.get(resource_of(kind), _place(kind, namespace), name).obj
+
+    def list(self, kind: str, namespace: str | None = None) -> list[Json]:
+        return [stored.obj for stored in self.store.list(resource_of(kind), namespace).items]
+
+    def patch(self, kind: str, namespace: str, name: str, body: Mapping[str, Any], resource_version: str = "") -> Json:
+        """Merge a change into an object (RFC 7386)."""
+        return self._change(
+            kind, namespace, name, lambda old: merge_patch(old, body), Preconditions(None, resource_version or None)
+        )
+
+    def delete(self, kind: str, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:
+        options = DeleteOptions(grace_period_seconds=grace, preconditions=Preconditions(uid) if uid else None)
+        rule = self.grace if kind == "Pod" else None
+        self.store.delete(resource_of(kind), _place(kind, namespace), name, options, grace=rule)
+
+    def watch(self, kind: str, on_ready: Callable[[], None]) -> Watch:
+        return self.store.watch(resource_of(kind), on_ready=on_ready)
+
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def bind(self, namespace: str, name: str, node: str, uid: str = "", resource_version: str = "") -> Json:
+        """What a POST to a pod's binding does, and when it refuses."""
+
+        def bound(pod: Json) -> Json:
+            spec, meta = pod.get("spec") or {}, pod["metadata"]
+            if meta.get("deletionTimestamp"):
+                raise status.conflict(
+                    "pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host"
+                )
+            if spec.get("nodeName"):
+                why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+                raise status.conflict("pods/binding", name, why)
+            if spec.get("schedulingGates"):
+                raise status.conflict("pods/binding", name, f"pod {name} has non-empty .spec.schedulingGates")
+            scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": self._stamp()}
+            said = {k: v for k, v in (pod.get("status") or {}).items() if k != "nominatedNodeName"}
+            said["conditions"] = _with_condition(said.get("conditions"), scheduled)
+            return {**pod, "spec": {**spec, "nodeName": node}, "status": said}
+
+        return self._change("Pod", namespace, name, bound, Preconditions(uid or None, resource_version or None))
+
+    def say(
+        self, namespace: str, name: str, uid: str, condition: Json | None = None, nominated: str | None = None
+    ) -> Json:
+        """Patch a pod's status: a condition, the node it was promised, or both."""
+
+        def told(pod: Json) -> Json:
+            said = dict(pod.get("status") or {})
+            if condition is not None:
+                said["conditions"] = _with_condition(said.get("conditions"), condition)
+            if nominated:
+                said["nominatedNodeName"] = nominated
+            elif nominated == "":
+                said.pop("nominatedNodeName", None)
+            return {**pod, "status": said}
+
+        return self._change("Pod", namespace, name, told, Preconditions(uid or None))
+
+    def evict(self, namespace: str, name: str, uid: str, message: str, grace: int | None = None) -> None:
+        """Say why a pod has to go, and delete it."""
+        reason = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
+        self.say(namespace, name, uid, {**reason, "lastTransitionTime": self._stamp()})
+        self.delete("Pod", namespace, name, uid=uid, grace=grace)
+
+    def _change(
+        self, kind: str, namespace: str, name: str, change: Callable[[Json], Json], only_if: Preconditions
+    ) -> Json:
+        return self.store.guaranteed_update(
+            resource_of(kind), _place(kind, namespace), name, change, preconditions=only_if
+        ).obj
+
+    def _stamp(self) -> str:
+        return format_rfc3339(Instant(self._now()))
+
+
+def die_gracefully(cluster: Cluster) -> None:
+    """From now on a deleted pod stays until its kubelet lets it go."""
+    cluster.grace = pod_grace
+
+
+def _kind(obj: Mapping[str, Any]) -> str:
+    kind = obj.get("kind")
+    if kind not in KINDS:
+        known = ", ".join(sorted(KINDS))
+        raise ApiError(400, "BadRequest", f"kind: {kind!r} is not a kind this cluster keeps; it keeps {known}")
+    return str(kind)
+
+
+def _place(kind: str, namespace: str) -> str:
+    return "" if kind in CLUSTER_WIDE else namespace or "default"
+
+
+def _with_condition(conditions: list[Json] | None, condition: Json) -> list[Json]:
+    kept = [c for c in conditions or [] if c.get("type") != condition["type"]]
+    return [*kept, condition]
