@@ -80,13 +80,14 @@ class RealCluster:
 
     def __init__(self, directory: Path, options: Options | None = None) -> None:
         self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
         self.options = options or Options()
         self.ca_file = directory / "ca.crt"
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self.tokens = {user: secrets.token_urlsafe(32) for user in self._groups()}
-        self._serving = pki.Authority("kubesched-test-serving")
-        self._clients = pki.Authority("kubesched-test-clients")
+        self.serving = pki.Authority("kubesched-test-serving")
+        self.clients = pki.Authority("kubesched-test-clients")
         self._etcd_port = free_port()
         self._others: list[Server] = []
         self._proxies: list[TcpProxy] = []
@@ -129,11 +130,13 @@ class RealCluster:
         """A context that trusts this cluster's serving certificates, and no others."""
         return ssl.create_default_context(cafile=str(self.ca_file))
 
-    def kubectl(self, *arguments: str, user: str = ADMIN, stdin: str | None = None, timeout: float = 60) -> Run:
+    def kubectl(self, *arguments: str, user: str = ADMIN, kubeconfig: Path | None = None, stdin: str | None = None,
+                timeout: float = 60) -> Run:
         """Run the real kubectl; it sees a home of its own and nothing of the user's configuration."""
         home = self.directory / "kubectl-home"
         home.mkdir(exist_ok=True)
-        command = [str(binaries.find("kubectl")), "--kubeconfig", str(self.kubeconfig(user)), *arguments]
+        command = [str(binaries.find("kubectl")), "--kubeconfig", str(kubeconfig or self.kubeconfig(user)),
+                   *arguments]
         finished = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout,
                                   env={"PATH": os.environ.get("PATH", ""), "HOME": str(home)})
         return Run(finished.returncode, finished.stdout, finished.stderr)
@@ -150,7 +153,7 @@ class RealCluster:
         if token is None:
             assert via is None or via.tls is None, f"{user} has no token, and a certificate ends at the proxy"
             name = f"client-{self._kubeconfigs}"
-            certificate, key = self._clients.client(user, groups).write(self.directory, name)
+            certificate, key = self.clients.client(user, groups).write(self.directory, name)
             credentials = {"client-certificate": str(certificate), "client-key": str(key)}
         else:
             credentials = {"token": token}
@@ -173,15 +176,16 @@ class RealCluster:
         token: str = self.client().create(path, body)["status"]["token"]
         return token
 
-    def proxy(self, *, ends_tls: bool = True) -> TcpProxy:
+    def proxy(self, *, ends_tls: bool = True, certificate: pki.Pair | None = None) -> TcpProxy:
         """A proxy in front of the API server that can break connections; it is stopped with the cluster.
 
-        One that ends TLS sees requests and can strike them; one that does not passes any client's bytes untouched.
+        One that ends TLS sees requests and can strike them, and may show another certificate than a good one; one
+        that does not passes any client's bytes untouched.
         """
         tls = None
         if ends_tls:
             facing_clients = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            paths = self._serving.serving().write(self.directory, f"proxy-{len(self._proxies)}")
+            paths = (certificate or self.serving.serving()).write(self.directory, f"proxy-{len(self._proxies)}")
             facing_clients.load_cert_chain(*paths)
             facing_clients.set_alpn_protocols(["http/1.1"])     # requests are to be read, so no HTTP/2
             facing_server = self.trust()
@@ -212,7 +216,7 @@ class RealCluster:
         settings["clientConnection"] = {**settings.get("clientConnection", {}), "kubeconfig": kubeconfig}
         path = self.directory / f"{name}.yaml"
         path.write_text(yaml.safe_dump(settings))
-        certificate, key = self._serving.serving().write(self.directory, name)
+        certificate, key = self.serving.serving().write(self.directory, name)
         command = _command("kube-scheduler", {
             "config": str(path),
             "bind-address": "127.0.0.1",
@@ -225,7 +229,9 @@ class RealCluster:
             **(flags or {}),
         })
         url = f"https://127.0.0.1:{port}"
-        scheduler = Scheduler(name, command, log=self.directory / f"{name}.log", ready=self._ready(url))
+        stranger = Client(url, self.trust())
+        scheduler = Scheduler(name, command, log=self.directory / f"{name}.log",
+                              ready=lambda: stranger.request("GET", "/readyz", timeout=5).status == 200)
         scheduler.url = url
         self._others.append(scheduler)
         scheduler.start()
@@ -249,9 +255,9 @@ class RealCluster:
         would do it; whoever read it only at the start is then locked out.
         """
         if new_authority:
-            former, self._serving = self._serving, pki.Authority("kubesched-test-serving-rotated")
-            pki.write_secret(self.ca_file, former.certificate + self._serving.certificate)
-        pair = self._serving.serving()
+            former, self.serving = self.serving, pki.Authority("kubesched-test-serving-rotated")
+            pki.write_secret(self.ca_file, former.certificate + self.serving.certificate)
+        pair = self.serving.serving()
         pair.write(self.directory, "apiserver")
         wanted = pki.serial_number(pair.certificate)
         wait_until(lambda: pki.serial_number(self.presented_certificate()) == wanted, timeout=timeout,
@@ -283,9 +289,9 @@ class RealCluster:
         return self.directory / "audit.log"
 
     def _write_files(self) -> None:
-        pki.write_secret(self.ca_file, self._serving.certificate)
-        pki.write_secret(self.directory / "client-ca.crt", self._clients.certificate)
-        self._serving.serving().write(self.directory, "apiserver")
+        pki.write_secret(self.ca_file, self.serving.certificate)
+        pki.write_secret(self.directory / "client-ca.crt", self.clients.certificate)
+        self.serving.serving().write(self.directory, "apiserver")
         pki.service_account_keys().write(self.directory, "service-accounts")
         lines = [f'{self.tokens[user]},{user},{user},"{",".join(groups)}"' for user, groups in self._groups().items()]
         pki.write_secret(self.directory / "tokens.csv", "\n".join(lines).encode())
@@ -337,22 +343,13 @@ class RealCluster:
             **_gates(options.feature_gates),
             **options.apiserver_flags,
         })
-        return Server("kube-apiserver", command, log=files / "kube-apiserver.log", ready=self._apiserver_ready())
+        return Server("kube-apiserver", command, log=files / "kube-apiserver.log", ready=self._apiserver_ready)
 
-    def _ready(self, url: str) -> Any:
-        def ready() -> bool:
-            return Client(url, self.trust()).request("GET", "/readyz", timeout=5).status == 200
-
-        return ready
-
-    def _apiserver_ready(self) -> Any:
-        answers = self._ready(self.url)
-
-        def ready() -> bool:
-            # The namespace is made just after the server calls itself ready, and every client counts on it.
-            return answers() and self.client().request("GET", "/api/v1/namespaces/default").status == 200
-
-        return ready
+    def _apiserver_ready(self) -> bool:
+        # Asked by name, for with AlwaysAllow nobody is anonymous. The namespace is made just after the server calls
+        # itself ready, and every client counts on it.
+        paths = ("/readyz", "/api/v1/namespaces/default")
+        return all(self.client().request("GET", path, timeout=5).status == 200 for path in paths)
 
     def _etcd_ready(self) -> bool:
         return bool(self._etcd_call("/v3/kv/range", {"key": "AA=="})["header"])
