@@ -50,7 +50,7 @@ class NodeResourcesBalancedAllocationArgs(
             force_setattr(self, "resources", DEFAULT_RESOURCES)
 
 
-def validate_node_resources_balanced(args: NodeResourcesBalancedAllocationArgs) -> Iterator[tuple[str, str]]:
+def validate_node_resources_balanced_allocation(args: NodeResourcesBalancedAllocationArgs) -> Iterator[tuple[str, str]]:
     """What is wrong with the arguments, as (path, message)."""
     seen: dict[str, None] = {}
     for at, spec in enumerate(args.resources):
