@@ -33,7 +33,8 @@ def schedule(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Dec
     """Decide where the cycle's pod goes, or why nowhere.
 
     Args:
-        exhaustive: also ask every filter about every node, for explanations; the decision is the same.
+        exhaustive: also ask every filter about every node, and score a lone one: for explanations.  The node
+            that is chosen, and the reasons, are the same.
     """
     steps = attempt(cycle, profile, exhaustive=exhaustive)
     try:
@@ -61,7 +62,7 @@ def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Atte
                 if tiers.name not in cycle.skip_filter
             }
         if len(feasible):
-            yield from _choose(cycle, profile, feasible, decision)
+            yield from _choose(cycle, profile, feasible, decision, lone=exhaustive)
             decision.outcome = Outcome.PLACED
         else:
             _look_for_room(cycle, profile, decision)
@@ -211,8 +212,11 @@ def _name_rejectors(decision: Decision) -> None:
 # ── which of them is best ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _choose(cycle: Cycle, profile: Profile, feasible: Rows, decision: Decision) -> Generator[HttpPost, Answer, None]:
-    if len(feasible) == 1:
+def _choose(
+    cycle: Cycle, profile: Profile, feasible: Rows, decision: Decision, lone: bool
+) -> Generator[HttpPost, Answer, None]:
+    """Score the feasible nodes and pick one; a lone one needs no score."""
+    if len(feasible) == 1 and not lone:
         decision.best = (decision.names[int(feasible[0])],)
         decision.node = decision.best[0]
         return

@@ -56,8 +56,8 @@ class _EventLine(Struct, frozen=True):
 
 class _Line(Struct, frozen=True):
     n: int
-    event: msgspec.Raw | None = None
-    effects: msgspec.Raw | None = None
+    event: msgspec.Raw = msgspec.Raw()  # empty where the line is not one of an event
+    effects: msgspec.Raw = msgspec.Raw()
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -127,12 +127,12 @@ def _entries(path: Path | str, lines: Iterator[tuple[int, bytes]]) -> Iterator[E
     for number, line in lines:
         try:
             parsed = msgspec.json.decode(line, type=_Line)
-            if parsed.event is not None:
+            if bytes(parsed.event):
                 if waiting is not None:
                     yield Entry(*waiting, effects=b"[]")
                 told = msgspec.json.decode(line, type=_EventLine)
                 waiting = (told.n, parse_rfc3339(told.at), told.event)
-            elif waiting is not None and parsed.effects is not None and parsed.n == waiting[0]:
+            elif waiting is not None and bytes(parsed.effects) and parsed.n == waiting[0]:
                 yield Entry(*waiting, effects=bytes(parsed.effects))
                 waiting = None
             else:

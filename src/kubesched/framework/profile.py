@@ -89,6 +89,18 @@ class Profile:
     def __repr__(self) -> str:
         return f"Profile({self.name!r}, {[name_of(plugin) for plugin in self.plugins]})"
 
+    def keep_tier(self, tier: Literal["scalar", "vector"]) -> None:
+        """Use one tier only, of the plugins that offer both: for whoever wants to see that they agree."""
+        one = tier == "scalar"
+
+        def kept(tiers: Tiers) -> Tiers:
+            if tiers.one is None or tiers.all is None:
+                return tiers
+            return tiers._replace(all=None) if one else tiers._replace(one=None)
+
+        self.filters = tuple(kept(tiers) for tiers in self.filters)
+        self.scores = tuple(kept(tiers) for tiers in self.scores)
+
     def _check_points(self) -> None:
         for point, plugins in self.points.items():
             names = [name_of(plugin) for plugin in plugins]
