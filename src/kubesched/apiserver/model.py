@@ -70,12 +70,12 @@ def _no_fields(name: str) -> Model | None:
     return None
 
 
-UNTYPED_ATOMIC = Model(
+UNTYPED_ATOMIC: Model = Model(
     scalar="untyped",
     list=ListModel(element=lambda: UNTYPED_ATOMIC),
     map=MapModel(_no_fields, element=lambda: UNTYPED_ATOMIC, atomic=True),
 )
-DEDUCED = Model(
+DEDUCED: Model = Model(
     scalar="untyped",
     list=ListModel(element=lambda: UNTYPED_ATOMIC),
     map=MapModel(_no_fields, element=lambda: DEDUCED),

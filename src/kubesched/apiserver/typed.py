@@ -188,11 +188,10 @@ def _collect(value: Any, model: Model, path: Path, fields: FieldSet) -> None:
 
 
 def _collect_items(value: list[Any], model: ListModel, path: Path, fields: FieldSet) -> None:
-    elements = [item_element(model, item) for item in value]
-    for element, item in zip(elements, value, strict=True):
+    for element, items in _by_element(value, model).items():
         # Items that stand there twice are owned, but what is in them cannot be told apart.
-        if elements.count(element) == 1:
-            _collect(item, model.element(), (*path, element), fields)
+        if len(items) == 1:
+            _collect(items[0], model.element(), (*path, element), fields)
         fields.insert((*path, element))
 
 
@@ -351,7 +350,7 @@ def _merge_items(old: list[Any], new: list[Any], model: ListModel) -> list[Any]:
     olds = [item_element(model, item) for item in old]
     news = [item_element(model, item) for item in new]
     ours, theirs = dict(zip(olds, old, strict=True)), dict(zip(news, new, strict=True))
-    doubled = {element for element in ours if olds.count(element) > 1}
+    doubled = {element for element, items in _by_element(old, model).items() if len(items) > 1}
     kind = model.element()
 
     def both(element: Element) -> Any:
@@ -362,9 +361,10 @@ def _merge_items(old: list[Any], new: list[Any], model: ListModel) -> list[Any]:
     shared = [element for element in news if element in ours]
     merged: list[Any] = []
     done: set[Element] = set()
-    left = right = 0
+    left = right = turn = 0
     while left < len(olds) or right < len(news):
-        expected = next((element for element in shared if element not in done), None)
+        while turn < len(shared) and shared[turn] in done:
+            turn += 1
         if left < len(olds) and right < len(news):
             element = olds[left]
             if element == news[right]:
@@ -373,7 +373,7 @@ def _merge_items(old: list[Any], new: list[Any], model: ListModel) -> list[Any]:
                 left += 1
                 right += 1
                 continue
-            if element in theirs and expected is not None and element != expected:
+            if element in theirs and turn < len(shared) and element != shared[turn]:
                 left += 1  # an item of both, but not the one whose turn it is
                 continue
         if left < len(olds):
