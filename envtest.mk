@@ -2,16 +2,19 @@
 
 .PHONY: envtest
 envtest: ## build the real servers for tests (once; needs Go 1.26, or KUBEBUILDER_ASSETS)
-	@python3 tools/build_envtest.py
+	@$(or $(PYTHON),python3) tools/build_envtest.py
 
-# For targets that would like the servers but can do without: says in one line why they are missing.
+# For targets that would like the servers but can do without: says in one line why they are missing, and fails only
+# where KUBESCHED_REQUIRE_ENVTEST=1 insists on them.
 .PHONY: envtest-if-possible
 envtest-if-possible:
-	@python3 tools/build_envtest.py --if-possible
+	@$(or $(PYTHON),python3) tools/build_envtest.py --if-possible
+
+test: envtest-if-possible
 
 .PHONY: test-realserver
 test-realserver: $(READY) envtest ## the tests against the real servers, none left out
-	@KUBESCHED_REQUIRE_ENVTEST=1 $(or $(BIN),.venv/bin)/python -m pytest -q tests/realserver
+	@KUBESCHED_REQUIRE_ENVTEST=1 $(BIN)/python -m pytest -q tests/realserver
 
 .PHONY: envtest-clean
 envtest-clean: ## remove the real servers (the Go build cache stays)

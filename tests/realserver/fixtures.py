@@ -1,4 +1,4 @@
-"""What tests against the real servers share; another room's conftest may import these names too.
+"""What tests against the real servers share; another room's conftest may import these names too, hooks included.
 
 One cluster serves a whole test process, however many conftests bring these fixtures in. Tests keep apart by
 namespace, and by names for what has none; whoever wants to stop servers or set flags makes a cluster of their own with
@@ -19,6 +19,23 @@ _SHARED = pytest.StashKey[RealCluster]()
 _names = itertools.count(1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the servers; with `--dist loadgroup` those who share a cluster go to the worker that has it."""
+    for item in items:
+        needs = getattr(item, "fixturenames", ())
+        if "real_binaries" in needs:
+            item.add_marker(pytest.mark.realserver)
+        if "real_cluster" in needs:
+            item.add_marker(pytest.mark.xdist_group("real_cluster"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once what was left out, where pytest itself shows a row of letters."""
+    absent = binaries.missing()
+    if absent is not None:
+        terminalreporter.write_line(absent)
+
+
 def require_binaries() -> None:
     """Skip the test where the real servers are absent; where they are insisted upon, fail it."""
     absent = binaries.missing()
@@ -30,9 +47,16 @@ def require_binaries() -> None:
 
 
 @pytest.fixture(scope="session")
-def real_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RealCluster:
-    """A running kube-apiserver and etcd with RBAC on, for the whole session."""
+def real_binaries() -> None:
+    """For whoever runs the binaries, in a cluster or without."""
     require_binaries()
+
+
+@pytest.fixture(scope="session")
+def real_cluster(
+    real_binaries: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> RealCluster:
+    """A running kube-apiserver and etcd with RBAC on, for the whole session."""
     stash = request.config.stash
     if _SHARED not in stash:
         cluster = RealCluster(tmp_path_factory.mktemp("real-cluster")).start()
@@ -42,9 +66,8 @@ def real_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def own_cluster(tmp_path: Path) -> Iterator[Callable[[Options], RealCluster]]:
+def own_cluster(real_binaries: None, tmp_path: Path) -> Iterator[Callable[[Options], RealCluster]]:
     """Start a cluster for one test alone, with the options it asks for."""
-    require_binaries()
     started: list[RealCluster] = []
 
     def start(options: Options) -> RealCluster:

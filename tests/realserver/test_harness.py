@@ -45,9 +45,8 @@ def test_an_outage_keeps_port_and_data_and_a_compaction_makes_old_versions_gone(
 
 
 @pytest.fixture(scope="module")
-def spare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+def spare_cluster(real_binaries: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """A cluster whose API server may be paused and whose certificates may be rotated."""
-    require_binaries()
     options = Options(feature_gates={"GenericWorkload": True}, uncached=["events"],
                       apiserver_flags={"runtime-config": "scheduling.k8s.io/v1alpha2=true"})
     with RealCluster(tmp_path_factory.mktemp("spare-cluster"), options) as cluster:
@@ -228,7 +227,9 @@ def test_without_go_the_build_says_what_would_help(builder: Callable[..., subpro
     assert refused.stderr == (
         "envtest: the real servers are not built and there is no `go` to build them with: install Go 1.26 or newer, "
         "or point KUBEBUILDER_ASSETS at a directory that holds the binaries\n")
-    assert builder("--if-possible").returncode == 0
+    possible = builder("--if-possible")
+    assert (possible.returncode, possible.stderr) == (0, refused.stderr)
+    assert builder("--if-possible", KUBESCHED_REQUIRE_ENVTEST="1").returncode == 1
 
 
 def test_binaries_the_user_has_are_not_built(

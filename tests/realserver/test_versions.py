@@ -4,7 +4,6 @@ import subprocess
 
 import pytest
 from tests.realserver import binaries
-from tests.realserver.fixtures import require_binaries
 from tests.realserver.harness import RealCluster
 
 KUBERNETES = binaries.expected("k8s.io/kubernetes")
@@ -17,8 +16,8 @@ ETCD = binaries.expected("go.etcd.io/etcd/server/v3")
     ("kubectl", ["version", "--client"], f"Client Version: {KUBERNETES}"),
     ("etcd", ["--version"], f"etcd Version: {ETCD.removeprefix('v')}"),
 ])
+@pytest.mark.usefixtures("real_binaries")
 def test_a_binary_says_the_version_it_was_built_from(binary: str, arguments: list[str], says: str) -> None:
-    require_binaries()
     finished = subprocess.run([str(binaries.find(binary)), *arguments], capture_output=True, text=True, timeout=30)
     assert says in finished.stdout.splitlines()
 
