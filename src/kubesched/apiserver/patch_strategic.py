@@ -61,7 +61,7 @@ def _merge_map(original: Json, patch: Json, kind: Type | None) -> Json:
     if DIRECTIVE in patch:
         directive = patch[DIRECTIVE]
         if directive == "replace":
-            rest: Json = _without_directives({field: value for field, value in patch.items() if field != DIRECTIVE})
+            rest: Json = _taken_as_is(patch)
             return rest
         if directive == "delete":
             return {}
@@ -87,11 +87,11 @@ def _merge_field(result: Json, field: str, value: Any, kind: Type | None) -> Non
     old = result.get(field)
     if isinstance(value, dict) and isinstance(old, dict):
         replaced = kind is not None and (kind.base, field) in _REPLACED and not kind.containers
-        result[field] = value if replaced else _merge_map(old, value, below)
+        result[field] = _taken_as_is(value) if replaced else _merge_map(old, value, below)
     elif isinstance(value, list) and isinstance(old, list):
         merges = meta is not None and meta.merge
         key = meta.merge_key if meta is not None else ""
-        result[field] = _merge_list(old, value, below, key) if merges else value
+        result[field] = _merge_list(old, value, below, key) if merges else _taken_as_is(value)
     elif isinstance(value, dict) and DIRECTIVE in value:
         result.pop(field, None)
     else:
@@ -185,7 +185,7 @@ def _merge_items(old: list[Any], patch: list[Any], item: Type | None, key: str) 
         at = places.get(mark)
         if at is None:
             places[mark] = len(merged)
-            merged.append(_without_directives(value))
+            merged.append(_taken_as_is(value))
         else:
             merged[at] = _merge_map(merged[at], value, item)
     return merged
@@ -212,7 +212,7 @@ def _reorder(result: Json, todo: Json, directive: str, kind: Type | None) -> Non
     elif old is None:
         merged = _without_directives(patch)
     else:
-        merged = _merge_list(old, patch, item, key) if merges else patch
+        merged = _merge_list(old, patch, item, key) if merges else _taken_as_is(patch)
     todo.pop(field, None)
     result[field] = _arrange(merged, order, old or [], key)
 
@@ -277,7 +277,7 @@ def _mark(value: Any) -> Mark:
 
 
 def _without_directives(value: Any) -> Any:
-    """What a patch adds where nothing was: directives and nulls have nothing to act on."""
+    """What a patch sets where nothing was: directives and nulls have nothing to act on, and go with all they hold."""
     if isinstance(value, dict):
         return {
             field: _without_directives(below)
@@ -288,6 +288,22 @@ def _without_directives(value: Any) -> Any:
         }
     if isinstance(value, list):
         return [_without_directives(below) for below in value if not (isinstance(below, dict) and DIRECTIVE in below)]
+    return value
+
+
+def _taken_as_is(value: Any) -> Any:
+    """What a patch puts in as a whole (a new item, a replaced map): directives in it are just unknown fields.
+
+    So a `{"$patch": "delete", "name": "A"}` below a new container makes an A, as it does in the real server.
+    """
+    if isinstance(value, dict):
+        return {
+            field: _taken_as_is(below)
+            for field, below in value.items()
+            if below is not None and not field.startswith((DIRECTIVE, RETAIN, ORDER, REMOVE))
+        }
+    if isinstance(value, list):
+        return [_taken_as_is(below) for below in value]
     return value
 
 
