@@ -142,6 +142,7 @@ class Objects:
         self._check_identity(resource, old, meta, patched)
         if subresource == "status":
             bump = False
+            apply_defaults(resource.shape, obj)
             strategy.prepare_status(resource, obj, old.obj, self.now())
             if resource.is_custom:
                 resource.definition.fill(obj)
@@ -169,8 +170,9 @@ class Objects:
             resource.definition.fill(obj)
             errors: list[FieldError] = validation.metadata(resource, obj["metadata"], old["metadata"])
             return errors + resource.definition.problems(obj, old)
-        strategy.prepare_update(resource, obj, old)
+        # Defaults first: what preparation takes over from the stored object is not ours to change.
         apply_defaults(resource.shape, obj)
+        strategy.prepare_update(resource, obj, old)
         admission.admit_update(self.store, self.rules, resource, obj, old)
         return validation_kinds.updated(resource, obj, old)
 

@@ -44,9 +44,7 @@ UNKNOWN_OUTCOME = "BindOutcomeUnknown"
 
 
 class Permission(Struct, frozen=True):
-    """Wait until every plugin that asked for patience allows the pod, or one rejects it.  Plugin → timeout."""
-
-    holds: dict[str, Duration]
+    """Wait until every plugin that asked for patience allows the pod, or one rejects it."""
 
 
 class FencedBind(Struct, frozen=True):
@@ -94,6 +92,8 @@ class Flight:
         self.node_uid = node_uid
         self.version = ""  # of the pod, as our own last write returned it
         self.holds: dict[str, int] = {}  # plugin that asked for patience → its timer
+        self.permission: Answer | None = None  # what came of that
+        self.asks_permission = False  # nothing else is left to do before it
         self.binds = 0
         self.over = False  # landed or unwound
         self.course: Course = self._fly()
@@ -140,8 +140,9 @@ class Flight:
             self.core.life.move(self.info, "permitted")
             return SUCCESS
         self.core.life.move(self.info, "wait", ", ".join(holds))
+        self.core.flying.hold(self, holds)
         yield from self._promise()
-        answer = yield Permission(holds)
+        answer = self.permission or (yield Permission())
         if answer.failure is None:
             self.core.life.move(self.info, "allowed")
             return SUCCESS

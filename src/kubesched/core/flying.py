@@ -6,8 +6,10 @@ look at the cluster.  It is the only place that moves a pod out of flight.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubesched.api.time import Duration
 from kubesched.core.flight import Fence, FencedBind, Flight, Pause, Permission, Promise, Read, Want
 from kubesched.core.messages import Bind, Call, PatchPod, ReadPod
 from kubesched.core.reminders import GoOn, LaterJudge, LookTimeout, PermitTimeout
@@ -120,9 +122,8 @@ class Flying:
             self._resume(flight, token, answer)
 
         match want:
-            case Permission(holds):
-                for plugin, timeout in holds.items():
-                    flight.holds[plugin] = core.remind(timeout, PermitTimeout(info.uid, plugin, timeout))
+            case Permission():
+                flight.asks_permission = True
             case FencedBind(node, version):
                 core.outbox.emit(Bind, heir, pod=info.key, uid=info.uid, node=node, resource_version=version)
             case Read():
@@ -175,6 +176,12 @@ class Flying:
 
     # ── permit ───────────────────────────────────────────────────────────────────────────────────────────────
 
+    def hold(self, flight: Flight, holds: Mapping[str, Duration]) -> None:
+        """Plugins asked for patience, each for so long at most."""
+        for plugin, timeout in holds.items():
+            reminder = PermitTimeout(flight.info.uid, plugin, timeout)
+            flight.holds[plugin] = self._core.remind(timeout, reminder)
+
     def judge(self, judge: Judge) -> None:
         """A plugin's word about a waiting pod; nothing happens if it does not wait (for that plugin)."""
         if judge.after > 0:
@@ -212,4 +219,6 @@ class Flying:
         for timer in flight.holds.values():
             self._core.timers.cancel(timer)
         flight.holds.clear()
-        self._resume(flight, self._tokens[flight.info.uid], answer)
+        flight.permission = answer
+        if flight.asks_permission:
+            self._resume(flight, self._tokens[flight.info.uid], answer)

@@ -91,7 +91,7 @@ def _find(cycle: Cycle, profile: Profile, decision: Decision) -> Generator[HttpP
         return nominated
     if before.names is not None:
         names = before.names
-        decision.pre_filter_nodes = tuple(sorted(name for name in names if name in cycle.table.row_of))
+        decision.pre_filter_nodes = tuple(sorted(names))
         nodes = nodes.where(np.array([name in names for name in nodes.names], dtype=np.bool_))
         listed = " ".join(sorted(before.narrowed_by))
         decision.rejected.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{listed}]")
@@ -113,8 +113,10 @@ def _search(cycle: Cycle, profile: Profile, nodes: Nodes, decision: Decision) ->
     the same nodes; and the search ends when one more than enough has been found, that one not counting.
     """
     count = len(nodes)
+    if not count:
+        return nodes.rows
     limit = enough(profile, count)
-    rows = np.roll(nodes.rows, -(cycle.start % count)) if count else nodes.rows
+    rows = np.roll(nodes.rows, -(cycle.start % count))
     if not profile.filters:
         return rows[:limit]
     chunk = count if limit >= count else max(2 * limit, 256)

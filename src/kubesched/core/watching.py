@@ -120,8 +120,6 @@ def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
     flight = core.flights.get(pod.uid)
     state = core.life.state(pod.uid)
     if flight is not None:
-        if old is not None:
-            core.queue.update(old, info, tuple(pod_changes(old, pod)), core.now)
         begins_to_go = pod.terminating and (old is None or not old.terminating)
         if begins_to_go and state not in (State.BINDING, State.AMBIGUOUS):
             _call_back(core, flight, "it is being deleted")

@@ -56,6 +56,12 @@ class HintMap:
     def __init__(self, profiles: Mapping[str, Profile], complain: Complain) -> None:
         self._complain = complain
         self._listeners = {name: tuple(_listeners(profile)) for name, profile in profiles.items()}
+        self._silent = {
+            name_of(plugin)
+            for profile in profiles.values()
+            for plugin in profile.plugins
+            if hasattr(plugin, "events_to_register")
+        }
         self._matching: dict[tuple[str, ClusterEvent], tuple[Listener, ...]] = {}
         self._plugins: dict[ClusterEvent, tuple[str, ...]] = {}
         self.asked: dict[tuple[str, str, str], int] = {}
@@ -99,6 +105,11 @@ class HintMap:
         who = {pod.gate} if pod.gate else pod.rejectors
         heard = (label for plugin, hint in listeners if plugin in who for label in _labels(hint))
         return tuple(dict.fromkeys(heard))
+
+    def deaf(self, pod: QueuedPod) -> bool:
+        """Whether everyone who turned it down said on purpose that no event can help."""
+        heard = {listener.plugin for listener in self._listeners.get(pod.info.pod.spec.scheduler_name, ())}
+        return bool(pod.rejectors) and pod.rejectors <= self._silent - heard
 
     def _matches(self, profile: str, event: ClusterEvent) -> tuple[Listener, ...]:
         key = (profile, event)
