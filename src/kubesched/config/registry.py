@@ -1,0 +1,212 @@
+"""From the name of a plugin in a configuration to its class, its arguments and an instance.
+
+A name is looked for among the classes given here, the in-tree plugins, and the entry points of installed packages
+(group `kubesched.plugins`); a name with a colon says itself where the class is, `package.module:Class` or
+`path/to/file.py:Class`.  Nothing is imported that no configuration mentions.
+
+Arguments are decoded by what the class's constructor says of them: the annotation of its parameter `args`.  Where
+that is a Struct, unknown fields and wrong types are faults with their path; without an annotation a plugin gets
+the mapping as it was written.  Functions `validate_…(args)` beside the Struct say what else is wrong.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import types
+import typing
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kubesched.config.faults import Fault, did_you_mean
+from kubesched.config.strict import faults_of
+from kubesched.framework.errors import ConfigError, UnknownPlugin
+from kubesched.framework.features import Features
+from kubesched.framework.hooks import Plugin, check, name_of, points_of
+from kubesched.framework.tools import Tools
+from kubesched.plugins import IN_TREE
+
+GROUP = "kubesched.plugins"
+PluginClass = Callable[..., Plugin]
+
+
+class Registry:
+    """Where plugins are found.
+
+    Args:
+        extra: classes by name, before all others; for those who assemble a scheduler in their own program.
+        folder: what the path of a plugin's file is relative to: where the configuration is.
+    """
+
+    def __init__(self, extra: Mapping[str, PluginClass] | None = None, folder: Path | None = None) -> None:
+        self._extra = dict(extra or {})
+        self._folder = folder or Path()
+        self._found: dict[str, PluginClass] = {}
+
+    def names(self) -> list[str]:
+        """Every name that can be found without looking into a file."""
+        return list(dict.fromkeys([*self._extra, *IN_TREE, *(entry.name for entry in entry_points(group=GROUP))]))
+
+    def find(self, name: str) -> PluginClass | None:
+        """The class of a plugin, checked; None where nobody provides the name.  Raises ConfigError."""
+        if name not in self._found:
+            found = self._look_up(name)
+            if found is None:
+                return None
+            _check_class(name, found)
+            self._found[name] = found
+        return self._found[name]
+
+    def get(self, name: str) -> PluginClass:
+        """As find.  Raises UnknownPlugin."""
+        found = self.find(name)
+        if found is None:
+            raise UnknownPlugin("", f'plugin "{name}" does not exist', self.suggestion(name))
+        return found
+
+    def suggestion(self, name: str) -> str:
+        """What to write instead of a name nobody provides."""
+        close = did_you_mean(name, self.names())
+        return close or "plugins of your own are named package.module:Class, or installed as entry points"
+
+    def _look_up(self, name: str) -> PluginClass | None:
+        if name in self._extra:
+            return self._extra[name]
+        if name in IN_TREE:
+            return _load(name, IN_TREE[name])
+        for entry in entry_points(group=GROUP):
+            if entry.name == name:
+                return _load(name, entry.value)
+        return _load(name, name, self._folder) if ":" in name else None
+
+    # ── arguments ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def args_faults(self, name: str, raw: Mapping[str, Any] | None, path: str = "args") -> Iterator[Fault]:
+        """What is wrong with the arguments of a plugin that can be found."""
+        cls = self.find(name)
+        if cls is None or raw is None:
+            return
+        kind = args_type(cls)
+        if kind is None:
+            if not takes(cls, "args"):
+                yield Fault(path, f'plugin "{name}" takes no args', "take them out")
+            return
+        found = list(faults_of(raw, kind, path))
+        yield from found or self._said_by_plugin(kind, raw, path)
+
+    def _said_by_plugin(self, kind: Any, raw: Mapping[str, Any], path: str) -> Iterator[Fault]:
+        try:
+            args = msgspec.convert(raw, kind)
+        except msgspec.ValidationError as error:  # of the Struct's own __post_init__
+            yield Fault(path, str(error))
+            return
+        for validate in _validators(kind):
+            for where, problem in validate(args):
+                yield Fault(f"{path}.{where}" if where else path, problem)
+
+    def make(self, name: str, raw: Mapping[str, Any] | None, features: Features, path: str = "args") -> Plugin:
+        """An instance with these arguments.  Raises ConfigError."""
+        cls = self.get(name)
+        for fault in self.args_faults(name, raw, path):
+            raise ConfigError(fault.path, fault.problem, fault.remedy)
+        kind = args_type(cls)
+        given: dict[str, Any] = {}
+        tools = Tools(name, features)
+        if raw is not None and takes(cls, "args"):
+            given["args"] = raw if kind is None else msgspec.convert(raw, kind)
+        if takes(cls, "tools"):
+            given["tools"] = tools
+        try:
+            plugin = cls(**given)
+        except ConfigError as error:
+            inner = f"{path}.{error.path}" if error.path else path
+            raise ConfigError(inner, f'initializing plugin "{name}": {error.problem}', error.remedy) from error
+        except Exception as error:  # whatever a plugin's constructor does
+            raise ConfigError("", f'initializing plugin "{name}": {type(error).__name__}: {error}') from error
+        if getattr(plugin, "tools", None) is None:
+            plugin.tools = tools
+        return plugin
+
+
+# ── importing ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _load(name: str, place: str, folder: Path = Path()) -> PluginClass:
+    """The class at `module:Class` or `file.py:Class`.  Raises ConfigError."""
+    module_name, _, class_name = place.rpartition(":")
+    from_file = module_name.endswith(".py")
+    try:
+        module = _module_of(folder / module_name) if from_file else importlib.import_module(module_name)
+    except Exception as error:  # an import runs whatever the module says
+        problem = f'plugin "{name}" cannot be imported: {type(error).__name__}: {error}'
+        raise ConfigError("", problem, f"it is looked for in {module_name}") from error
+    found = getattr(module, class_name, None)
+    if not callable(found):
+        close = did_you_mean(class_name, (key for key, value in vars(module).items() if inspect.isclass(value)))
+        raise UnknownPlugin("", f'plugin "{name}" cannot be found: {module_name} has no class {class_name}', close)
+    loaded: PluginClass = found
+    return loaded
+
+
+def _module_of(path: Path) -> types.ModuleType:
+    path = path.resolve()
+    name = f"kubesched_plugin_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not Python")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _check_class(name: str, cls: PluginClass) -> None:
+    check(cls)
+    own = name_of(cls)
+    if ":" not in name and own != name:
+        remedy = f'write {own} in the configuration, or give the class name = "{name}"'
+        raise ConfigError("", f'plugin "{name}" calls itself "{own}"', remedy)
+    if not points_of(cls):
+        raise ConfigError("", f'plugin "{name}" has no hook of any extension point', "see docs/hooks.md")
+
+
+# ── what a constructor says of its arguments ─────────────────────────────────────────────────────────────────
+
+
+def takes(cls: PluginClass, parameter: str) -> bool:
+    """Whether a plugin's constructor has a parameter of this name."""
+    try:
+        return parameter in inspect.signature(cls).parameters
+    except ValueError:
+        return False
+
+
+def args_type(cls: PluginClass) -> Any:
+    """The Struct a plugin's arguments are decoded into; None where it takes them as they are, or takes none."""
+    if not takes(cls, "args"):
+        return None
+    constructor = cls.__init__ if isinstance(cls, type) else cls
+    hint = typing.get_type_hints(constructor).get("args")
+    kinds = [kind for kind in (typing.get_args(hint) or (hint,)) if inspect.isclass(kind)]
+    return next((kind for kind in kinds if issubclass(kind, msgspec.Struct)), None)
+
+
+def _validators(kind: type) -> Iterator[Callable[[Any], Iterator[tuple[str, str]]]]:
+    """The functions beside a Struct that say what is wrong with one."""
+    for name, function in vars(sys.modules[kind.__module__]).items():
+        if name.startswith("validate_") and inspect.isfunction(function):
+            parameters = [*inspect.signature(function).parameters]
+            if typing.get_type_hints(function).get(parameters[0] if parameters else "") is kind:
+                yield function
