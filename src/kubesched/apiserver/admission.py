@@ -38,10 +38,12 @@ class Rules:
 
     taint_new_nodes: a new node is not-ready until a controller says otherwise, as in a real cluster.
     protect_storage: volumes, claims and pod groups in use cannot vanish; a controller must take the finalizers off.
+    follow_all: metadata.managedFields of every object are kept, not only of those that somebody applies.
     """
 
     taint_new_nodes: bool = False
     protect_storage: bool = False
+    follow_all: bool = False
 
 
 def namespace_exists(store: Store, resource: Resource, namespace: str, name: str) -> None:

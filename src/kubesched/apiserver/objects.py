@@ -14,6 +14,7 @@ from typing import Any
 from kubesched.apiserver import admission, codec, strategy, validation, validation_kinds
 from kubesched.apiserver.defaulting import apply_defaults
 from kubesched.apiserver.kinds import Resource
+from kubesched.apiserver.ownership import Ownership, Writer
 from kubesched.apiserver.requests import Request
 from kubesched.apiserver.status import (
     FieldError,
@@ -27,6 +28,8 @@ from kubesched.apiserver.store import Store, Stored
 
 Json = dict[str, Any]
 
+NOBODY = Writer()
+
 
 class Objects:
     """The road of every object into the store.
@@ -39,6 +42,7 @@ class Objects:
 
     def __init__(self, store: Store, rules: admission.Rules, now: Callable[[], int]) -> None:
         self.store, self.rules, self.now = store, rules, now
+        self.ownership = Ownership(now, follow_all=rules.follow_all)
 
     # bodies ----------------------------------------------------------------------------------------
 
@@ -72,7 +76,16 @@ class Objects:
 
     # creating --------------------------------------------------------------------------------------
 
-    def create(self, resource: Resource, obj: Json, namespace: str, name: str, *, dry_run: bool = False) -> Stored:
+    def create(
+        self,
+        resource: Resource,
+        obj: Json,
+        namespace: str,
+        name: str,
+        *,
+        writer: Writer = NOBODY,
+        dry_run: bool = False,
+    ) -> Stored:
         """Store a new object that has been read; namespace and name are the URL's ("" when it has none)."""
         meta = self._place(resource, obj, namespace, name)
         if meta.get("resourceVersion", "0") in ("", "0"):
@@ -81,14 +94,18 @@ class Objects:
             admission.namespace_exists(self.store, resource, namespace, meta.get("name", ""))
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = self.store.generate_name(resource.storage, namespace, meta["generateName"])
-        if resource.conversion is not None:
-            obj = resource.conversion.to_stored(obj)
         strategy.drop_status(resource, obj)
         if resource.is_custom:
             resource.definition.fill(obj)
-            self._refuse(resource, obj, validation.metadata(resource, meta) + resource.definition.problems(obj, None))
         else:
             apply_defaults(resource.shape, obj)
+        obj = self.ownership.created(resource, obj, writer)
+        if resource.conversion is not None:
+            obj = resource.conversion.to_stored(obj)
+        meta = obj["metadata"]
+        if resource.is_custom:
+            self._refuse(resource, obj, validation.metadata(resource, meta) + resource.definition.problems(obj, None))
+        else:
             admission.admit_create(self.store, self.rules, resource, obj)
             strategy.prepare_create(resource, obj, self.now())
             self._refuse(resource, obj, validation_kinds.created(resource, obj))
@@ -132,26 +149,29 @@ class Objects:
         subresource: str = "",
         *,
         patched: bool = False,
+        writer: Writer = NOBODY,
         dry_run: bool = False,
     ) -> Stored:
         """Store a new version of an object that has been read (or patched and cleaned)."""
         meta = self._place(resource, obj, old.namespace, old.name)
+        self._check_identity(resource, old, meta, patched)
+        # Defaults first: what preparation takes over from the stored object is not ours to change.
+        if resource.is_custom:
+            resource.definition.fill(obj)
+        else:
+            apply_defaults(resource.shape, obj)
+        obj = self.ownership.changed(resource, obj, self.view(resource, old), subresource, writer)
         if resource.conversion is not None:
             obj = resource.conversion.to_stored(obj)
-            meta = obj["metadata"]
-        self._check_identity(resource, old, meta, patched)
         if subresource == "status":
-            bump = False
-            apply_defaults(resource.shape, obj)
             strategy.prepare_status(resource, obj, old.obj, self.now())
             if resource.is_custom:
-                resource.definition.fill(obj)
                 errors = resource.definition.problems(obj, old.obj)
             else:
                 errors = validation_kinds.status_changed(resource, obj, old.obj)
         else:
-            bump = resource.generation
             errors = self._change(resource, obj, old.obj)
+        bump = resource.generation and subresource != "status"
         self._refuse(resource, obj, errors)
         return self.store.update(
             resource.storage,
@@ -164,17 +184,17 @@ class Objects:
         )
 
     def _change(self, resource: Resource, obj: Json, old: Json) -> Sequence[FieldError]:
-        """Default, admit, prepare and validate a change through the main resource."""
+        """Prepare, admit and validate a change through the main resource."""
+        strategy.prepare_update(resource, obj, old)
         if resource.is_custom:
-            strategy.prepare_update(resource, obj, old)
-            resource.definition.fill(obj)
             errors: list[FieldError] = validation.metadata(resource, obj["metadata"], old["metadata"])
             return errors + resource.definition.problems(obj, old)
-        # Defaults first: what preparation takes over from the stored object is not ours to change.
-        apply_defaults(resource.shape, obj)
-        strategy.prepare_update(resource, obj, old)
         admission.admit_update(self.store, self.rules, resource, obj, old)
         return validation_kinds.updated(resource, obj, old)
+
+    def view(self, resource: Resource, stored: Stored) -> Json:
+        """A stored object in the version of this resource."""
+        return stored.obj if resource.conversion is None else resource.conversion.from_stored(stored.obj)
 
     def _check_identity(self, resource: Resource, old: Stored, meta: Json, patched: bool) -> None:
         """Refuse to write over another object or another version than the client saw."""

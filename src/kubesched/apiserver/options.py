@@ -15,6 +15,7 @@ from kubesched.api.selectors import parse_field_selector
 from kubesched.apiserver import codec, schema
 from kubesched.apiserver.kinds import Resource, field_value
 from kubesched.apiserver.negotiation import PROTOBUF
+from kubesched.apiserver.ownership import Writer
 from kubesched.apiserver.protobuf import BadProtobuf, read_envelope, read_message
 from kubesched.apiserver.requests import Query, Request
 from kubesched.apiserver.status import (
@@ -42,6 +43,11 @@ class WriteOptions:
     dry_run: bool
     manager: str
     force: bool = False
+    named: bool = False
+
+    @property
+    def writer(self) -> Writer:
+        return Writer(self.manager, self.named)
 
 
 def _dry_run(query: Query, kind: str) -> bool:
@@ -72,7 +78,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         errors.append(field_invalid("fieldManager", manager, "should only contain printable characters"))
     if errors:
         raise invalid_options(kind, errors)
-    return WriteOptions(_dry_run(query, kind), manager or _user_agent(request), bool(force))
+    return WriteOptions(_dry_run(query, kind), manager or _user_agent(request), bool(force), bool(manager))
 
 
 def _user_agent(request: Request) -> str:

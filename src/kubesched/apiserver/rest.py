@@ -18,7 +18,14 @@ from kubesched.apiserver.deletion import pod_grace
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.negotiation import PARTIAL, PARTIAL_LIST, TABLE, YAML, Wanted, negotiate
 from kubesched.apiserver.objects import Objects, removable, terminating
-from kubesched.apiserver.options import ListOptions, delete_options, list_options, selection, write_options
+from kubesched.apiserver.options import (
+    ListOptions,
+    WriteOptions,
+    delete_options,
+    list_options,
+    selection,
+    write_options,
+)
 from kubesched.apiserver.requests import Request, Response, WatchStream, encode
 from kubesched.apiserver.status import ApiError, not_found, split_resource, too_many_requests
 from kubesched.apiserver.store import Deletion, Stored
@@ -197,10 +204,12 @@ class Rest:
     def create(self, request: Request, target: Target) -> Response:
         options = write_options(request, "CreateOptions")
         obj = self.objects.read(request, target.resource, "CreateOptions")
-        return self._created(request, target, obj, options.dry_run)
+        return self._created(request, target, obj, options)
 
-    def _created(self, request: Request, target: Target, obj: Json, dry_run: bool) -> Response:
-        stored = self.objects.create(target.resource, obj, target.place, target.name, dry_run=dry_run)
+    def _created(self, request: Request, target: Target, obj: Json, options: WriteOptions) -> Response:
+        stored = self.objects.create(
+            target.resource, obj, target.place, target.name, writer=options.writer, dry_run=options.dry_run
+        )
         return self.show(request, target.resource, stored, status=201)
 
     def update(self, request: Request, target: Target) -> Response:
@@ -213,8 +222,10 @@ class Rest:
                 _check_name(obj, target)
                 raise not_found(_address(resource), target.name)
             obj.get("metadata", {}).pop("resourceVersion", None)
-            return self._created(request, target, obj, options.dry_run)
-        stored = self.objects.replace(resource, old, obj, target.subresource, dry_run=options.dry_run)
+            return self._created(request, target, obj, options)
+        stored = self.objects.replace(
+            resource, old, obj, target.subresource, writer=options.writer, dry_run=options.dry_run
+        )
         return self.show(request, resource, stored)
 
     def patch(self, request: Request, target: Target) -> Response:
