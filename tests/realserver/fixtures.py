@@ -1,8 +1,8 @@
 """What tests against the real servers share; another room's conftest may import these names too, hooks included.
 
-One cluster serves a whole test process, however many conftests bring these fixtures in. Tests keep apart by
-namespace, and by names for what has none; whoever wants to stop servers or set flags makes a cluster of their own with
-`own_cluster`.
+One cluster serves a whole test process, however many conftests bring these fixtures in; several workers have one each.
+Tests keep apart by namespace, and by names for what has none; whoever wants to stop servers or set flags makes a
+cluster of their own with `own_cluster`.
 """
 
 import itertools
@@ -20,13 +20,10 @@ _names = itertools.count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs the servers; with `--dist loadgroup` those who share a cluster go to the worker that has it."""
+    """Mark what needs the servers, so that `-m "not realserver"` leaves it out."""
     for item in items:
-        needs = getattr(item, "fixturenames", ())
-        if "real_binaries" in needs:
+        if "real_binaries" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.realserver)
-        if "real_cluster" in needs:
-            item.add_marker(pytest.mark.xdist_group("real_cluster"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
