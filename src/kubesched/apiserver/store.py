@@ -317,12 +317,15 @@ class Store:
         if standing is not None:
             raise self._exists(resource, standing)
         meta = self._first_metadata(given, name, namespace, generation)
+        new = {**obj, "metadata": meta}
+        if finish is not None:
+            finish(new)
         if dry_run:
             del meta["resourceVersion"]
-            return Stored({**obj, "metadata": meta}, namespace, name, 0)
+            return Stored(new, namespace, name, 0)
         revision = self._revision + 1
         meta["resourceVersion"] = str(revision)
-        stored = Stored({**obj, "metadata": meta}, namespace, name, revision)
+        stored = Stored(new, namespace, name, revision)
         if self._journal is not None:
             self._journal.put(revision, resource, namespace, name, stored.encoded())
         self._revision = revision
