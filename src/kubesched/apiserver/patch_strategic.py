@@ -173,7 +173,7 @@ def _obey_directives(old: list[Any], patch: list[Any], key: str) -> tuple[list[A
             case directive:
                 raise _bad_directive(directive, value)
     if replaced:
-        return rest, []
+        return _taken_as_is(rest), []
     return [item for item in old if key not in item or _mark(item[key]) not in doomed], rest
 
 
@@ -224,12 +224,16 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
     if key:
         _check_maps(patch)
         _check_maps(order)
-    listed = [value for value in patch if not (isinstance(value, dict) and DIRECTIVE in value)]
-    index = 0
-    for wanted in order:
-        if index == len(listed):
-            return
-        index += _name(listed[index], key) == _name(wanted, key)
+    listed = [value for value in patch if not (isinstance(value, dict) and value.get(DIRECTIVE) == "delete")]
+    index = turn = 0
+    while index < len(listed) and turn < len(order):
+        value = listed[index]
+        # Kept from the real server: other directives are passed over, but not behind the last item of the order.
+        if isinstance(value, dict) and DIRECTIVE in value:
+            index += 1
+            continue
+        index += _name(value, key) == _name(order[turn], key)
+        turn += 1
     if index < len(listed):
         raise plain(f"The order in patch list:\n{_go(patch)}\n doesn't match {ORDER} list:\n{_go(order)}\n")
 
