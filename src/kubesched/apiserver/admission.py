@@ -23,6 +23,7 @@ Json = dict[str, Any]
 IMMORTAL_NAMESPACES = ("default", "kube-system", "kube-public")
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+_SERVICE_NETWORK = "10.96"
 _TOLERATION_SECONDS = 300
 _LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -359,7 +360,24 @@ def _workload_of_group(store: Store, rules: Rules, obj: Json) -> None:
         raise forbidden("scheduling.k8s.io/podgroups", obj["metadata"].get("name", ""), why)
 
 
+def _service_address(store: Store, rules: Rules, obj: Json) -> None:
+    """Give a service an address of its own, as far as it wants one."""
+    spec = obj["spec"]
+    if spec.get("type") == "ExternalName":
+        return
+    address = spec.get("clusterIP")
+    if not address:
+        taken = {stored.obj["spec"].get("clusterIP") for stored in store.list("services").items}
+        candidates = (f"{_SERVICE_NETWORK}.{number >> 8}.{number & 255}" for number in range(1, 65535))
+        address = next((one for one in candidates if one not in taken), "")
+    spec["clusterIP"] = address
+    spec.setdefault("clusterIPs", [address])
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+
 _CREATE: dict[str, tuple[Callable[[Store, Rules, Json], None], ...]] = {
+    "core.Service": (_service_address,),
     "core.Pod": (_limit_ranges, _pod_priority, _tolerate_lost_nodes, _runtime_class, _pod_topology),
     "core.Node": (_node_not_ready,),
     "core.PersistentVolumeClaim": (_protect("kubernetes.io/pvc-protection"), _default_storage_class),

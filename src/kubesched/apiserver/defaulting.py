@@ -10,6 +10,7 @@ Rules that need other objects (priority classes, storage classes) are admission,
 from __future__ import annotations
 
 import functools
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -352,7 +353,12 @@ def _endpoints(obj: Json) -> None:
 
 
 def _secret(obj: Json) -> None:
+    """What was written as text is kept as bytes."""
     _fill(obj, type="Opaque")
+    text = obj.pop("stringData", None)
+    if text:
+        encoded = {key: b64encode(value.encode()).decode() for key, value in text.items()}
+        obj["data"] = {**obj.get("data", {}), **encoded}
 
 
 def _persistent_volume(obj: Json) -> None:

@@ -96,12 +96,16 @@ class ApiServer:
             group_version = "scheduling.k8s.io/v1"
             obj = {"kind": "PriorityClass", "apiVersion": group_version, "metadata": {"name": name}}
             self._make("scheduling.k8s.io/priorityclasses", {**obj, "value": value, "description": text})
+        meta = {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}}
+        port = int(self.address.rpartition(":")[2] or 6443)
+        spec = {"ports": [{"name": "https", "port": 443, "targetPort": port}]}
+        self._make("services", {"kind": "Service", "apiVersion": "v1", "metadata": meta, "spec": spec}, "default")
 
-    def _make(self, storage: str, obj: Json) -> None:
+    def _make(self, storage: str, obj: Json, namespace: str = "") -> None:
         resource = self.registry.by_storage(storage)
-        if resource is not None and self.store.find(storage, "", obj["metadata"]["name"]) is None:
+        if resource is not None and self.store.find(storage, namespace, obj["metadata"]["name"]) is None:
             cleaned, _ = codec.clean(obj, resource.group_version, resource.kind, resource.shape)
-            self.objects.create(resource, cleaned, "", "")
+            self.objects.create(resource, cleaned, namespace, "")
 
     # requests --------------------------------------------------------------------------------------
 
