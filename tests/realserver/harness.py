@@ -15,10 +15,12 @@ import http.client
 import json
 import os
 import secrets
+import shutil
 import socket
 import ssl
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -108,11 +110,13 @@ class RealCluster:
         return self
 
     def stop(self) -> None:
-        """Stop everything this cluster started. What it stored is of no more use, so nothing is asked twice."""
-        for proxy in self._proxies:
-            proxy.stop()
-        for server in [*self._others, self.apiserver, self.etcd]:
-            server.stop()
+        """Stop everything this cluster started, and drop its data; the logs stay."""
+        with ExitStack() as ends:       # the last first, and each of them even if another fails
+            for server in (self.etcd, self.apiserver, *self._others):
+                ends.callback(server.stop)
+            for proxy in self._proxies:
+                ends.callback(proxy.stop)
+        shutil.rmtree(self.directory / "etcd", ignore_errors=True)
 
     def __enter__(self) -> "RealCluster":
         return self.start()
@@ -128,7 +132,9 @@ class RealCluster:
 
     def trust(self) -> ssl.SSLContext:
         """A context that trusts this cluster's serving certificates, and no others."""
-        return ssl.create_default_context(cafile=str(self.ca_file))
+        context = ssl.create_default_context(cafile=str(self.ca_file))
+        context.verify_flags |= ssl.VERIFY_X509_STRICT      # as Python 3.13 and later do by themselves
+        return context
 
     def kubectl(self, *arguments: str, user: str = ADMIN, kubeconfig: Path | None = None, stdin: str | None = None,
                 timeout: float = 60) -> Run:

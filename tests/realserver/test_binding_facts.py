@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from tests.realserver.client import STRATEGIC_MERGE_PATCH, Answer, Client
+from tests.realserver.faults import HoldRequest, LoseRequest, LoseResponse, Order
 from tests.realserver.fixtures import pod
 from tests.realserver.harness import SCHEDULER, RealCluster
-from tests.realserver.tcpproxy import HoldRequest, LoseRequest, LoseResponse, Order
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "live-binding-facts.md"
 ANOTHER_UID = "00000000-0000-0000-0000-000000000000"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.realserver import binaries
 from tests.realserver.client import Client
+from tests.realserver.faults import LoseResponse
 from tests.realserver.fixtures import pod, require_binaries
 from tests.realserver.harness import Options, RealCluster
 from tests.realserver.process import DidNotStart, Server, free_port
-from tests.realserver.tcpproxy import LoseResponse
 
 ROOT = Path(__file__).resolve().parents[2]
 NODES = "/api/v1/nodes"

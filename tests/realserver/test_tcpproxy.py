@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.realserver import pki
-from tests.realserver.tcpproxy import (
+from tests.realserver.faults import (
     BlackHole,
     Cut,
     CutResponse,
@@ -19,10 +19,9 @@ from tests.realserver.tcpproxy import (
     LoseResponse,
     Refuse,
     Reply,
-    TcpProxy,
     Throttle,
-    Tls,
 )
+from tests.realserver.tcpproxy import TcpProxy, Tls
 
 AGES = 30.0     # longer than any of this takes; a test that waits so long has failed
 
