@@ -1,19 +1,19 @@
 # The real kube-apiserver, kube-scheduler, kubectl and etcd, for the suites that want nothing less.
 
 .PHONY: envtest
-envtest: ## build the real servers for tests (once; needs Go 1.26, or KUBEBUILDER_ASSETS)
-	@$(or $(PYTHON),python3) tools/build_envtest.py
+envtest: $(READY) ## build the real servers for tests (once; needs Go 1.26, or KUBEBUILDER_ASSETS)
+	@$(BIN)/python tools/build_envtest.py
 
 # For targets that would like the servers but can do without: says in one line why they are missing, and fails only
 # where KUBESCHED_REQUIRE_ENVTEST=1 insists on them.
 .PHONY: envtest-if-possible
-envtest-if-possible:
-	@$(or $(PYTHON),python3) tools/build_envtest.py --if-possible
+envtest-if-possible: $(READY)
+	@$(BIN)/python tools/build_envtest.py --if-possible
 
 test: envtest-if-possible
 
 .PHONY: test-realserver
-test-realserver: $(READY) envtest ## the tests against the real servers, none left out
+test-realserver: envtest ## the tests against the real servers, none left out
 	@KUBESCHED_REQUIRE_ENVTEST=1 $(BIN)/python -m pytest -q tests/realserver
 
 .PHONY: envtest-clean
