@@ -223,13 +223,21 @@ def test_a_pod_nobody_minds_and_that_minds_nobody_is_skipped(waiting: Pod) -> No
     assert World(*SQUARE, minded).filter(InterPodAffinity(), waiting) == Status(Code.SKIP)
 
 
-def test_a_pod_that_cannot_be_read_is_turned_down_for_good() -> None:
-    broken = wants(near(term("zone", op("app", "Nearly"))))
-    found = World(*SQUARE).filter(InterPodAffinity(), broken)
-    assert isinstance(found, Status)
-    assert found.code is Code.UNRESOLVABLE
-    assert found.message.startswith("parsing pod: ")
-    assert '"Nearly" is not a valid label selector operator' in found.message
+@pytest.mark.parametrize(
+    ("affinity", "message"),
+    [
+        (near(term("zone", op("app", "Nearly"))), "requiredAffinityTerms: {0}"),
+        (away(term("zone"), term("zone", op("app", "Nearly"))), "requiredAntiAffinityTerms: {0}"),
+        (
+            likes((1, term("zone", op("app", "Nearly")))) | dislikes((1, term("zone", op("app", "Nearly")))),
+            "[preferredAffinityTerms: {0}, preferredAntiAffinityTerms: {0}]",
+        ),
+    ],
+)
+def test_a_pod_that_cannot_be_read_is_turned_down_for_good(affinity: Any, message: str) -> None:
+    problem = '"Nearly" is not a valid label selector operator'
+    found = World(*SQUARE).filter(InterPodAffinity(), wants(affinity))
+    assert found == unresolvable(f"parsing pod: {message.format(problem)}")
 
 
 def test_filter_before_pre_filter_cannot_answer() -> None:

@@ -200,6 +200,7 @@ POD_CHANGES: dict[str, tuple[Pod, Pod | None, Pod | None, QueueingHint]] = {
     "another goes": (AWAY, DB_ON_A, None, SKIP),
     "one it stays away from comes": (AWAY, None, WEB_ON_A, SKIP),
     "one is to be stayed away from no more": (AWAY, WEB_ON_A, changed(WEB_ON_A, app="db"), QUEUE),
+    "one is to be stayed away from as before": (AWAY, WEB_ON_A, changed(WEB_ON_A, app="web", tier="1"), SKIP),
     "one begins to be": (AWAY, DB_ON_A, changed(DB_ON_A, app="web"), SKIP),
     "one that matches some anti terms goes": (wants(BOTH_AWAY), WEB_ON_A, None, SKIP),
     "one that matches all anti terms goes": (wants(BOTH_AWAY), pod("w", WEB | {"tier": "1"}, on="a"), None, QUEUE),

@@ -649,6 +649,18 @@ def test_the_built_in_defaults_compare_a_node_without_a_zone_by_its_host() -> No
     assert found == {"a": 25, "b": 87, "c": 100}
 
 
+def test_with_the_built_in_defaults_no_zone_and_the_empty_zone_are_one() -> None:
+    """Kept from kube-scheduler; only the node that has the label is charged for it."""
+    zoned = [node("a", **{ZONE: "z1"}), node("b", **{ZONE: ""}), node("c")]
+    world = World(*zoned, *pods(a=2, b=1, c=2), service("s", FOO))
+    cycle = world.cycle(pod("new", FOO))
+    plugin = PodTopologySpread()
+    plugin.pre_score(cycle, cycle.pod, world.nodes)
+
+    # Two domains, ln 4 a pod and 4: a 2 pods, b 1 + 2 pods; c is in no domain.
+    assert raw_scores(plugin, cycle, world.nodes).tolist() == [7, 8, 0]
+
+
 def test_the_same_defaults_listed_leave_it_out() -> None:
     zoned = [node("a", **{HOST: "a", ZONE: "z1"}), node("b", **{HOST: "b", ZONE: "z2"}), node("c", **{HOST: "c"})]
     world = World(*zoned, *pods(a=3, c=1), service("s", FOO))

@@ -8,7 +8,7 @@ broken part turn it down.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -84,8 +84,11 @@ class PodInfo:
         self.preferred_affinity: tuple[AffinityTerm, ...] = ()
         self.preferred_anti_affinity: tuple[AffinityTerm, ...] = ()
         if affinity is not None and self.has_affinity:
-            self.required_affinity, self.preferred_affinity = self._terms(affinity.pod_affinity)
-            self.required_anti_affinity, self.preferred_anti_affinity = self._terms(affinity.pod_anti_affinity)
+            near, away = affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAffinity()
+            self.required_affinity = self._required("requiredAffinityTerms", near)
+            self.required_anti_affinity = self._required("requiredAntiAffinityTerms", away)
+            self.preferred_affinity = self._preferred("preferredAffinityTerms", near)
+            self.preferred_anti_affinity = self._preferred("preferredAntiAffinityTerms", away)
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key!r}, uid={self.uid!r})"
@@ -170,28 +173,31 @@ class PodInfo:
         terms = (self.namespace, affinity.pod_affinity, affinity.pod_anti_affinity)
         return msgspec.json.encode(terms)
 
-    def _terms(self, affinity: PodAffinity | None) -> tuple[tuple[AffinityTerm, ...], tuple[AffinityTerm, ...]]:
-        if affinity is None:
-            return (), ()
-        required = [self._term(term, 0) for term in affinity.required]
-        preferred = [self._term(term.pod_affinity_term, term.weight) for term in affinity.preferred]
-        return tuple(t for t in required if t is not None), tuple(t for t in preferred if t is not None)
+    def _required(self, name: str, affinity: PodAffinity) -> tuple[AffinityTerm, ...]:
+        return self._terms(name, [(term, 0) for term in affinity.required])
 
-    def _term(self, term: PodAffinityTerm, weight: int) -> AffinityTerm | None:
+    def _preferred(self, name: str, affinity: PodAffinity) -> tuple[AffinityTerm, ...]:
+        return self._terms(name, [(term.pod_affinity_term, term.weight) for term in affinity.preferred])
+
+    def _terms(self, name: str, weighted: Sequence[tuple[PodAffinityTerm, int]]) -> tuple[AffinityTerm, ...]:
+        """One list of terms.  Kept from kube-scheduler: a broken one takes its whole list with it."""
+        try:
+            return tuple(self._term(term, weight) for term, weight in weighted)
+        except SelectorError as error:
+            self.errors += (f"{name}: {error}",)
+            return ()
+
+    def _term(self, term: PodAffinityTerm, weight: int) -> AffinityTerm:
         namespaces = term.namespaces
         if not namespaces and term.namespace_selector is None:
             namespaces = (self.namespace,)
-        try:
-            return AffinityTerm(
-                frozenset(namespaces),
-                compile_label_selector(term.label_selector),
-                term.topology_key,
-                NOTHING if term.namespace_selector is None else compile_label_selector(term.namespace_selector),
-                weight,
-            )
-        except SelectorError as error:
-            self.errors += (str(error),)
-            return None
+        return AffinityTerm(
+            frozenset(namespaces),
+            compile_label_selector(term.label_selector),
+            term.topology_key,
+            NOTHING if term.namespace_selector is None else compile_label_selector(term.namespace_selector),
+            weight,
+        )
 
 
 # ── the effective request of a pod ───────────────────────────────────────────────────────────────────────────

@@ -224,7 +224,6 @@ def _by_label(constraint: Constraint, seen: Nodes, counted: Nodes, pods: Amounts
 
     wanted = np.bincount(domain(seen), minlength=size + 1) > 0
     counts = added_up(domain(counted), pods[counted.rows], size + 1)
-    counts[~wanted] = 0
     return SoftDomains(column.codes, counts[:size], _weight(int(np.count_nonzero(wanted))), constraint.max_skew)
 
 
