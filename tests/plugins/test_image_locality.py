@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from tests.plugins.small_cluster import Cluster, container, node, pod
 
@@ -7,7 +9,7 @@ from kubesched.plugins.image_locality import ImageLocality, normalized_image_nam
 MIB = 1024 * 1024
 
 
-def images(*names: str, init: tuple[str, ...] = ()) -> dict[str, list[dict[str, object]]]:
+def images(*names: str, init: tuple[str, ...] = ()) -> dict[str, Any]:
     """The containers of a pod with these images."""
     return {
         "containers": [container(image=name) for name in names],
@@ -39,7 +41,7 @@ CLUSTER = Cluster(
         pytest.param(images("web:2"), {"web": 0, "both": 0, "none": 0, "small": 0}, id="another tag"),
     ],
 )
-def test_scores(spec: dict[str, object], expected: dict[str, int]) -> None:
+def test_scores(spec: dict[str, Any], expected: dict[str, int]) -> None:
     assert CLUSTER.scores(ImageLocality(), pod(**spec)) == expected
 
 

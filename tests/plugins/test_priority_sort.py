@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from tests.plugins.small_cluster import pod
 
@@ -8,7 +10,7 @@ from kubesched.plugins.priority_sort import PrioritySort
 
 
 def queued(name: str, priority: int | None, added: int) -> QueuedPod:
-    spec = {} if priority is None else {"priority": priority}
+    spec: dict[str, Any] = {} if priority is None else {"priority": priority}
     return QueuedPod(PodInfo(pod(name, **spec)), Instant(added), seq=0)
 
 

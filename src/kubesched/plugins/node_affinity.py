@@ -157,16 +157,18 @@ class NodeAffinity:
         return (Hint(NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._after_node_change),)
 
     def _after_node_change(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
-        if not isinstance(new, Node):
-            return QueueingHint.SKIP
-        if self._added is not None and not self._added.matches(new.labels, new.name):
+        if not isinstance(new, Node) or not self._allows(new):
             return QueueingHint.SKIP
         if not pod.wants_node(new.labels, new.name):
             # A term that cannot be read might have meant this node; trying the pod will say what is wrong.
             broken = pod.node_matcher is not None and pod.node_matcher.errors
             return QueueingHint.QUEUE if broken else QueueingHint.SKIP
-        matched_before = isinstance(old, Node) and pod.wants_node(old.labels, old.name)
+        # kube-scheduler compares the pod's own wish alone, and sleeps when it is the profile's that came true.
+        matched_before = isinstance(old, Node) and self._allows(old) and pod.wants_node(old.labels, old.name)
         return QueueingHint.SKIP if matched_before else QueueingHint.QUEUE
+
+    def _allows(self, node: Node) -> bool:
+        return self._added is None or self._added.matches(node.labels, node.name)
 
     def sign_pod(self, pod: PodInfo) -> Signature:
         affinity, selector = pod.pod.spec.affinity, pod.pod.spec.node_selector

@@ -271,6 +271,7 @@ class NodeResourcesFit:
     def _after_node_change(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
         if not isinstance(new, Node):
             return QueueingHint.SKIP
+        # kube-scheduler forgets here which resources it ignores, and sleeps when such a node is large enough.
         wanted = self._wanted(pod, _objects_of(self.tools))
         after = _allocatable(new)
         if not _fits_empty(wanted, after):
