@@ -10,30 +10,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from kubesched.api.selectors import Selector
 from kubesched.cluster.podinfo import PodInfo
+from kubesched.cluster.types import Amounts
+
+MANY = 64  # rows from which on an array is worth keeping beside the dictionary
 
 
 class PodClass:
     """Pods that no label selector can tell apart, and how many of them each row holds."""
 
-    __slots__ = ("labels", "namespace", "rows", "terminating")
+    __slots__ = ("column", "labels", "namespace", "rows", "terminating")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> None:
         self.namespace = namespace
         self.labels = labels
         self.terminating = terminating
         self.rows: dict[int, int] = {}
+        self.column: Amounts | None = None  # the same, by row; see by_row()
 
 
 class AffinityHolders:
     """Pods with the same pod (anti-)affinity, one of them as the example, and how many each row holds."""
 
-    __slots__ = ("example", "rows")
+    __slots__ = ("column", "example", "rows")
 
     def __init__(self, example: PodInfo) -> None:
         self.example = example
         self.rows: dict[int, int] = {}
+        self.column: Amounts | None = None
+
+
+def by_row(pods: PodClass | AffinityHolders, size: int) -> Amounts:
+    """The row counts as an array of at least `size`.  Read it now: the next pod that comes or goes changes it.
+
+    Where pods sit on many rows the array is kept, and counted on with every pod; a scheduler that asks after each
+    placement then need not walk over all rows again.
+    """
+    if pods.column is not None and len(pods.column) >= size:
+        return pods.column
+    count = len(pods.rows)
+    column: Amounts = np.zeros(size, dtype=np.int64)
+    column[np.fromiter(pods.rows, np.int64, count)] = np.fromiter(pods.rows.values(), np.int64, count)
+    if count >= MANY:
+        pods.column = column
+    return column
 
 
 class Neighbours:
@@ -69,7 +92,7 @@ class Neighbours:
         alike = classes.get(pod.class_key)
         if alike is None:
             alike = classes[pod.class_key] = PodClass(pod.namespace, pod.labels, pod.pod.terminating)
-        if not _count(alike.rows, row, sign):
+        if not _count(alike, row, sign):
             del classes[pod.class_key]
             if not classes:
                 del self._classes[pod.namespace]
@@ -77,7 +100,7 @@ class Neighbours:
             held = self._holders.get(pod.affinity_key)
             if held is None:
                 held = self._holders[pod.affinity_key] = AffinityHolders(pod)
-            if not _count(held.rows, row, sign):
+            if not _count(held, row, sign):
                 del self._holders[pod.affinity_key]
 
     def fork(self) -> Neighbours:
@@ -96,11 +119,17 @@ def _forked_class(pods: PodClass) -> PodClass:
     return twin
 
 
-def _count(rows: dict[int, int], row: int, sign: int) -> bool:
+def _count(pods: PodClass | AffinityHolders, row: int, sign: int) -> bool:
     """Change a row's count; False when no row is left."""
+    rows = pods.rows
     left = rows.get(row, 0) + sign
     if left:
         rows[row] = left
     else:
         del rows[row]
+    if pods.column is not None:
+        if row < len(pods.column):
+            pods.column[row] = left
+        else:
+            pods.column = None  # the table has grown
     return bool(rows)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from kubesched.api.selectors import Selector
-from kubesched.cluster.neighbours import PodClass
+from kubesched.cluster.neighbours import MANY, AffinityHolders, PodClass, by_row
 from kubesched.cluster.table import NodeTable
 from kubesched.cluster.types import Amounts, Codes, Mask, Rows
 from kubesched.cluster.vocab import ABSENT
@@ -28,14 +28,19 @@ def counted_pods(table: NodeTable, namespace: str, selector: Selector) -> Iterat
             yield pods
 
 
-def pods_by_row(table: NodeTable, groups: Iterable[PodClass]) -> Amounts:
+def pods_by_row(table: NodeTable, groups: Iterable[PodClass | AffinityHolders]) -> Amounts:
     """How many pods of some groups each row of the table holds."""
+    size = len(table.generation)
+    total: Amounts = np.zeros(size, dtype=np.int64)
     rows: list[int] = []
     counts: list[int] = []
     for group in groups:
-        rows.extend(group.rows)
-        counts.extend(group.rows.values())
-    return added_up(_array(rows), _array(counts), len(table.generation))
+        if len(group.rows) < MANY:
+            rows.extend(group.rows)
+            counts.extend(group.rows.values())
+        else:
+            total += by_row(group, size)
+    return total + added_up(_array(rows), _array(counts), size) if rows else total
 
 
 def added_up(places: Codes | Amounts, amounts: Amounts, size: int) -> Amounts:
@@ -91,7 +96,7 @@ class DomainCounts:
             self._counts(key)[code] += amount
 
     def add_rows(self, key: str, rows: Amounts, amounts: Amounts) -> None:
-        """Count something on many rows; a row may be there several times."""
+        """Count something on many rows."""
         codes = self._table.label(key).codes[rows]
         inside = codes != ABSENT
         if inside.any():
@@ -111,21 +116,21 @@ class DomainCounts:
 
 
 class Gathering:
-    """Counts by row, collected from many groups of pods before they are added up per domain."""
+    """Groups of pods by topology key and weight, collected before they are added up per domain."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
+        self._found: dict[tuple[str, int], list[PodClass | AffinityHolders]] = {}
 
-    def add(self, key: str, rows: Mapping[int, int], weight: int = 1) -> None:
-        """Count each row's pods, `weight` apiece, under a topology key."""
-        where, counts = self._found.setdefault((key, weight), ([], []))
-        where.extend(rows)
-        counts.extend(rows.values())
+    def add(self, key: str, group: PodClass | AffinityHolders, weight: int = 1) -> None:
+        """Count each pod of a group, `weight` apiece, under a topology key."""
+        self._found.setdefault((key, weight), []).append(group)
 
     def total(self, table: NodeTable) -> DomainCounts:
         domains = DomainCounts(table)
-        for (key, weight), (rows, counts) in self._found.items():
-            domains.add_rows(key, _array(rows), _array(counts) * weight)
+        for (key, weight), groups in self._found.items():
+            pods = pods_by_row(table, groups)
+            rows = np.flatnonzero(pods)
+            domains.add_rows(key, rows, pods[rows] * weight)
         return domains
 
 

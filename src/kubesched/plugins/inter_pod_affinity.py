@@ -204,7 +204,7 @@ class InterPodAffinity:
         for sign, own in ((1, pod.preferred_affinity), (-1, pod.preferred_anti_affinity)):
             for term in _with_namespaces(own, cycle.objects):
                 for group in _meant(cycle.table, (term,)):
-                    gathering.add(term.topology_key, group.rows, sign * term.weight)
+                    gathering.add(term.topology_key, group, sign * term.weight)
 
     def _others_wishes(self, gathering: Gathering, pod: PodInfo, cycle: Cycle) -> None:
         labels = cycle.objects.namespace_labels(pod.namespace) or _NO_LABELS
@@ -218,7 +218,7 @@ class InterPodAffinity:
             ]
             for term, weight in weighted:
                 if term.matches(pod.namespace, pod.labels, labels):
-                    gathering.add(term.topology_key, held.rows, weight)
+                    gathering.add(term.topology_key, held, weight)
 
     def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
         domains = cycle.get(Preferences).domains
@@ -329,7 +329,7 @@ def _near(table: NodeTable, terms: Sequence[AffinityTerm]) -> DomainCounts:
     gathering = Gathering()
     for group in _meant(table, terms):
         for term in terms:
-            gathering.add(term.topology_key, group.rows)
+            gathering.add(term.topology_key, group)
     return gathering.total(table)
 
 
@@ -337,7 +337,7 @@ def _away(table: NodeTable, terms: Sequence[AffinityTerm]) -> DomainCounts:
     gathering = Gathering()
     for term in terms:
         for group in _meant(table, (term,)):
-            gathering.add(term.topology_key, group.rows)
+            gathering.add(term.topology_key, group)
     return gathering.total(table)
 
 
@@ -346,7 +346,7 @@ def _unwelcome(table: NodeTable, pod: PodInfo, namespace_labels: Mapping[str, st
     for held in table.neighbours.holders():
         for term in held.example.required_anti_affinity:
             if term.matches(pod.namespace, pod.labels, namespace_labels):
-                gathering.add(term.topology_key, held.rows)
+                gathering.add(term.topology_key, held)
     return gathering.total(table)
 
 
