@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kubesched.api import quantity
+from kubesched.apiserver import crd_rules
 
 Json = dict[str, Any]
 Defaults = Callable[[Json], None]
@@ -513,6 +514,7 @@ def _pod_template(obj: Json) -> None:
 
 
 RULES: dict[str, Defaults] = {
+    "apiextensions.CustomResourceDefinition": crd_rules.complete,
     "core.Pod": pod,
     "core.Node": _node,
     "core.Namespace": _namespace,

@@ -207,7 +207,7 @@ class Objects:
         if version in ("", "0"):
             if not resource.unconditional and not patched:
                 error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
-                raise invalid(resource.group, resource.kind, old.name, [error])
+                raise invalid(resource.group, resource.plural, old.name, [error])
             meta.pop("resourceVersion", None)
             return
         if not (version.isascii() and version.isdigit()):

@@ -135,7 +135,7 @@ class Schemas:
         if not row.is_custom:
             return self.add(row.shape, (gvk,))
         name = ".".join([*reversed(row.group.split(".")), row.version, row.kind])
-        body: Json = dict(row.definition.openapi(row.version))
+        body: Json = dict(row.definition.openapi())
         properties = {**_HEAD, **body.get("properties", {})}
         properties["metadata"] = {"allOf": [{"$ref": self.root + self.add(_META)}]}
         self.found[name] = {
@@ -217,7 +217,7 @@ class OpenApi:
         for row in rows:
             seed.append([row.plural, row.kind, row.shape, list(row.subresources), row.verbs])
             if row.is_custom:
-                seed.append(row.definition.openapi(version))
+                seed.append(row.definition.openapi())
         return hashlib.sha256(encode(seed)).hexdigest().upper()
 
     def document(self, path: str) -> Response | None:

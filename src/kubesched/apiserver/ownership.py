@@ -77,7 +77,7 @@ class Ownership:
 
 def _make(resource: Resource, subresource: str) -> FieldManager:
     if resource.is_custom:
-        found = resource.definition.schema(resource.version)
+        found = resource.definition.schema
         shape = model.custom(found, resource.definition.preserves_unknown)
     else:
         shape = model.built_in(resource.shape)

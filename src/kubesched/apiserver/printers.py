@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kubesched.api.time import parse_rfc3339
-from kubesched.apiserver.scale import selector_text
 
 Json = dict[str, Any]
 Cells = list[Any]
@@ -21,6 +20,27 @@ NONE = "<none>"
 UNSET = "<unset>"
 UNKNOWN = "<unknown>"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+
+
+def selector_text(selector: Any) -> str:
+    """A selector as Scale shows it: the string form."""
+    if isinstance(selector, str):
+        return selector
+    if not isinstance(selector, dict):
+        return ""
+    if "matchLabels" not in selector and "matchExpressions" not in selector:
+        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for one in selector.get("matchExpressions") or ():
+        key, values = one.get("key", ""), ",".join(sorted(one.get("values") or ()))
+        shown = {
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }.get(one.get("operator", ""), "")
+        parts.append((key, shown))
+    return ",".join(text for _, text in sorted(parts))
 
 
 def human_duration(seconds: int) -> str:

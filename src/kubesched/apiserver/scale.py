@@ -12,8 +12,9 @@ from kubesched.apiserver import codec, patching
 from kubesched.apiserver.kinds import Resource, ScalePaths
 from kubesched.apiserver.objects import Objects
 from kubesched.apiserver.options import WriteOptions, write_options
+from kubesched.apiserver.printers import selector_text
 from kubesched.apiserver.requests import Request, Response, encode
-from kubesched.apiserver.status import ApiError, field_invalid, invalid
+from kubesched.apiserver.status import ApiError, field_invalid, internal, invalid
 from kubesched.apiserver.store import Stored
 
 Json = dict[str, Any]
@@ -34,33 +35,12 @@ def _with(obj: Json, path: tuple[str, ...], value: Any) -> Json:
     return {**obj, head: _with(inner or {}, tuple(rest), value) if rest else value}
 
 
-def selector_text(selector: Any) -> str:
-    """A selector as Scale shows it: the string form."""
-    if isinstance(selector, str):
-        return selector
-    if not isinstance(selector, dict):
-        return ""
-    if "matchLabels" not in selector and "matchExpressions" not in selector:
-        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    for one in selector.get("matchExpressions") or ():
-        key, values = one.get("key", ""), ",".join(sorted(one.get("values") or ()))
-        shown = {
-            "In": f"{key} in ({values})",
-            "NotIn": f"{key} notin ({values})",
-            "Exists": key,
-            "DoesNotExist": f"!{key}",
-        }.get(one.get("operator", ""), "")
-        parts.append((key, shown))
-    return ",".join(text for _, text in sorted(parts))
-
-
 def scale_of(resource: Resource, obj: Json) -> Json:
     """The Scale of an object."""
     paths = resource.scale or ScalePaths()
     replicas = _at(obj, paths.spec)
     if resource.is_custom and replicas is None:
-        raise ApiError(500, "", f"the spec replicas field \".{'.'.join(paths.spec)}\" does not exist")
+        raise internal(f"the spec replicas field \".{'.'.join(paths.spec)}\" does not exist")
     meta = obj["metadata"]
     shown = {key: meta[key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if key in meta}
     status: Json = {"replicas": _at(obj, paths.status) or 0}

@@ -24,7 +24,7 @@ from kubesched.apiserver.discovery import Discovery
 from kubesched.apiserver.eviction import evict
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.objects import Objects
-from kubesched.apiserver.options import write_options
+from kubesched.apiserver.options import delete_options, write_options
 from kubesched.apiserver.requests import (
     ADMIN,
     Answer,
@@ -85,7 +85,7 @@ class ApiServer:
         self.address = address
         self.discovery = Discovery(self.registry)
         self.openapi = openapi.OpenApi(self.registry, GIT_VERSION)
-        self.definitions = crd.Definitions(self.registry, self.objects)
+        self.definitions = crd.Definitions(self.registry, store, now)
         self.definitions.load()
 
     def bootstrap(self) -> None:
@@ -247,11 +247,15 @@ class ApiServer:
             case "patch":
                 answer = rest.patch(request, target)
             case "delete":
+                if resource.shape == crd.SHAPE and not delete_options(request).dry_run:
+                    self.definitions.empty(target.name)
                 answer = rest.delete(request, target)
             case _:
                 answer = rest.delete_collection(request, target)
-        if resource.shape == crd.SHAPE:
-            answer = self.definitions.changed(target.name, answer)
+        if resource.shape == crd.SHAPE and answer.status < 300:
+            self.definitions.changed(target.name or answer.json()["metadata"]["name"])
+        elif resource.is_custom:
+            self.definitions.settle(resource)
         return answer
 
     # subresources ----------------------------------------------------------------------------------

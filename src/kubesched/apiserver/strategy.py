@@ -14,7 +14,7 @@ from typing import Any
 
 from kubesched.api import quantity
 from kubesched.api.time import Instant, format_rfc3339
-from kubesched.apiserver import schema
+from kubesched.apiserver import crd_rules, schema
 from kubesched.apiserver.defaulting import container_requests
 from kubesched.apiserver.kinds import Resource
 
@@ -312,6 +312,7 @@ def _csr(obj: Json, now: int) -> None:
 
 
 _CREATE: dict[str, Prepare] = {
+    "apiextensions.CustomResourceDefinition": crd_rules.first_status,
     "core.Pod": _pod,
     "core.Namespace": _namespace,
     "core.PersistentVolumeClaim": _claim,

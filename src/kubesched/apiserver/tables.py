@@ -43,7 +43,7 @@ def columns(line: str) -> tuple[Json, ...]:
 def table(resource: Resource, objects: Sequence[Json], meta: Json, include: str, now: int) -> Json:
     """Return the Table of some objects; include is includeObject: None, Metadata or Object."""
     if resource.is_custom:
-        definitions, row = resource.definition.columns(resource.version)
+        definitions, row = resource.definition.columns()
     else:
         line, row = printers.COLUMNS.get(resource.storage, printers.DEFAULT)
         definitions = columns(line)

@@ -14,7 +14,7 @@ from kubesched.api import quantity
 from kubesched.api.labels import SelectorError, compile_label_selector
 from kubesched.api.names import check_dns1123_label, check_dns1123_subdomain, check_label_value, check_qualified_name
 from kubesched.api.objects import LabelSelector, LabelSelectorRequirement
-from kubesched.apiserver import validation_pod
+from kubesched.apiserver import crd_rules, validation_pod
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.status import (
     FieldError,
@@ -908,6 +908,7 @@ def _resource_slice_update(obj: Json, old: Json) -> Errors:
 # ── who checks what ─────────────────────────────────────────────────────────────────────────────────────────
 
 CREATE: dict[str, Check] = {
+    "apiextensions.CustomResourceDefinition": crd_rules.problems,
     "core.Pod": validation_pod.pod,
     "core.Node": _node,
     "core.Namespace": _namespace,
@@ -943,6 +944,7 @@ CREATE: dict[str, Check] = {
 }
 
 UPDATE: dict[str, CheckChange] = {
+    "apiextensions.CustomResourceDefinition": crd_rules.changed_problems,
     "core.Pod": validation_pod.pod_update,
     "core.Node": _node_update,
     "core.ConfigMap": _config_map_update,
