@@ -90,7 +90,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         _complain([str(error)])
         return OUR_BUG
     except KubeschedError as error:
-        _complain(getattr(error, "lines", lambda: [str(error)])())
+        _complain(error.lines() if hasattr(error, "lines") else [str(error)])
         return FAILED
     except BrokenPipeError:  # whoever reads has seen enough
         sys.stderr.close()

@@ -19,6 +19,7 @@ import types
 import typing
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,23 @@ from kubesched.plugins import IN_TREE
 GROUP = "kubesched.plugins"
 PluginClass = Callable[..., Plugin]
 
+REMOVED: Mapping[str, str] = types.MappingProxyType(
+    {
+        "NodeResourcesLeastAllocated": "use NodeResourcesFit with scoringStrategy.type LeastAllocated",
+        "NodeResourcesMostAllocated": "use NodeResourcesFit with scoringStrategy.type MostAllocated",
+        "RequestedToCapacityRatio": "use NodeResourcesFit with scoringStrategy.type RequestedToCapacityRatio",
+        "NodePreferAvoidPods": "the annotation it read is gone; use taints with PreferNoSchedule",
+        "SelectorSpread": "PodTopologySpread does this by its system defaults",
+        "NodeLabel": "use NodeAffinity with addedAffinity",
+        "ServiceAffinity": "use pod affinity",
+        "EBSLimits": "NodeVolumeLimits counts the volumes of every CSI driver",
+        "GCEPDLimits": "NodeVolumeLimits counts the volumes of every CSI driver",
+        "AzureDiskLimits": "NodeVolumeLimits counts the volumes of every CSI driver",
+        "CinderLimits": "NodeVolumeLimits counts the volumes of every CSI driver",
+    }
+)
+"""Plugins kube-scheduler had once, and what does their work now."""
+
 
 class Registry:
     """Where plugins are found.
@@ -52,7 +70,7 @@ class Registry:
 
     def names(self) -> list[str]:
         """Every name that can be found without looking into a file."""
-        return list(dict.fromkeys([*self._extra, *IN_TREE, *(entry.name for entry in entry_points(group=GROUP))]))
+        return list(dict.fromkeys([*self._extra, *IN_TREE, *_installed()]))
 
     def find(self, name: str) -> PluginClass | None:
         """The class of a plugin, checked; None where nobody provides the name.  Raises ConfigError."""
@@ -73,7 +91,7 @@ class Registry:
 
     def suggestion(self, name: str) -> str:
         """What to write instead of a name nobody provides."""
-        close = did_you_mean(name, self.names())
+        close = REMOVED.get(name) or did_you_mean(name, self.names())
         return close or "plugins of your own are named package.module:Class, or installed as entry points"
 
     def _look_up(self, name: str) -> PluginClass | None:
@@ -81,46 +99,37 @@ class Registry:
             return self._extra[name]
         if name in IN_TREE:
             return _load(name, IN_TREE[name])
-        for entry in entry_points(group=GROUP):
-            if entry.name == name:
-                return _load(name, entry.value)
+        if name in _installed():
+            return _load(name, _installed()[name])
         return _load(name, name, self._folder) if ":" in name else None
 
     # ── arguments ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def args_faults(self, name: str, raw: Mapping[str, Any] | None, path: str = "args") -> Iterator[Fault]:
-        """What is wrong with the arguments of a plugin that can be found."""
+    def args_faults(
+        self, name: str, raw: Mapping[str, Any] | None, features: Features, path: str = "args"
+    ) -> Iterator[Fault]:
+        """What is wrong with the arguments of a plugin, if it can be found.  Raises ConfigError."""
         cls = self.find(name)
         if cls is None or raw is None:
             return
-        kind = args_type(cls)
+        kind, body = args_type(cls), _body(raw)
         if kind is None:
-            if not takes(cls, "args"):
+            if body and not takes(cls, "args"):
                 yield Fault(path, f'plugin "{name}" takes no args', "take them out")
             return
-        found = list(faults_of(raw, kind, path))
-        yield from found or self._said_by_plugin(kind, raw, path)
-
-    def _said_by_plugin(self, kind: Any, raw: Mapping[str, Any], path: str) -> Iterator[Fault]:
-        try:
-            args = msgspec.convert(raw, kind)
-        except msgspec.ValidationError as error:  # of the Struct's own __post_init__
-            yield Fault(path, str(error))
-            return
-        for validate in _validators(kind):
-            for where, problem in validate(args):
-                yield Fault(f"{path}.{where}" if where else path, problem)
+        found = list(faults_of(body, kind, path))
+        yield from found or _said_by_plugin(kind, body, features, path)
 
     def make(self, name: str, raw: Mapping[str, Any] | None, features: Features, path: str = "args") -> Plugin:
         """An instance with these arguments.  Raises ConfigError."""
         cls = self.get(name)
-        for fault in self.args_faults(name, raw, path):
+        for fault in self.args_faults(name, raw, features, path):
             raise ConfigError(fault.path, fault.problem, fault.remedy)
         kind = args_type(cls)
         given: dict[str, Any] = {}
         tools = Tools(name, features)
         if raw is not None and takes(cls, "args"):
-            given["args"] = raw if kind is None else msgspec.convert(raw, kind)
+            given["args"] = raw if kind is None else msgspec.convert(_body(raw), kind)
         if takes(cls, "tools"):
             given["tools"] = tools
         try:
@@ -133,6 +142,12 @@ class Registry:
         if getattr(plugin, "tools", None) is None:
             plugin.tools = tools
         return plugin
+
+
+@cache
+def _installed() -> dict[str, str]:
+    """The plugins of installed packages: name → module:Class."""
+    return {entry.name: entry.value for entry in entry_points(group=GROUP)}
 
 
 # ── importing ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -197,16 +212,34 @@ def args_type(cls: PluginClass) -> Any:
     """The Struct a plugin's arguments are decoded into; None where it takes them as they are, or takes none."""
     if not takes(cls, "args"):
         return None
-    constructor = cls.__init__ if isinstance(cls, type) else cls
+    constructor = getattr(cls, "__init__", cls) if isinstance(cls, type) else cls
     hint = typing.get_type_hints(constructor).get("args")
     kinds = [kind for kind in (typing.get_args(hint) or (hint,)) if inspect.isclass(kind)]
     return next((kind for kind in kinds if issubclass(kind, msgspec.Struct)), None)
 
 
-def _validators(kind: type) -> Iterator[Callable[[Any], Iterator[tuple[str, str]]]]:
+def _body(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments without what only says whose they are."""
+    return {key: value for key, value in raw.items() if key not in ("apiVersion", "kind")}
+
+
+def _said_by_plugin(kind: Any, body: Mapping[str, Any], features: Features, path: str) -> Iterator[Fault]:
+    """What the plugin itself finds wrong with arguments of the right type."""
+    try:
+        args = msgspec.convert(body, kind)
+    except msgspec.ValidationError as error:  # of the Struct's own __post_init__
+        yield Fault(path, str(error))
+        return
+    for validate in _validators(kind):
+        gated = len(inspect.signature(validate).parameters) > 1
+        for where, problem in validate(args, features) if gated else validate(args):
+            yield Fault(f"{path}.{where}" if where else path, problem)
+
+
+def _validators(kind: type) -> Iterator[Callable[..., Iterator[tuple[str, str]]]]:
     """The functions beside a Struct that say what is wrong with one."""
     for name, function in vars(sys.modules[kind.__module__]).items():
         if name.startswith("validate_") and inspect.isfunction(function):
-            parameters = [*inspect.signature(function).parameters]
-            if typing.get_type_hints(function).get(parameters[0] if parameters else "") is kind:
+            first = next(iter(inspect.signature(function).parameters), "")
+            if typing.get_type_hints(function).get(first) is kind:
                 yield function

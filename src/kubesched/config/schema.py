@@ -65,8 +65,8 @@ class Plugins(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_
 
     def each(self) -> Iterator[tuple[str, PluginSet]]:
         """Every set with its name in a configuration, `multiPoint` among them."""
-        for field, point in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
-            yield point, getattr(self, field)
+        for attribute, point in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
+            yield point, getattr(self, attribute)
 
     def at(self, point: str) -> PluginSet:
         """The set of an extension point by its name in a configuration."""
