@@ -163,15 +163,15 @@ class Objects:
         obj = self.ownership.changed(resource, obj, self.view(resource, old), subresource, writer)
         if resource.conversion is not None:
             obj = resource.conversion.to_stored(obj)
-        if subresource == "status":
+        if subresource in ("status", "approval"):
             strategy.prepare_status(resource, obj, old.obj, self.now())
             if resource.is_custom:
                 errors = resource.definition.problems(obj, old.obj)
             else:
                 errors = validation_kinds.status_changed(resource, obj, old.obj)
         else:
-            errors = self._change(resource, obj, old.obj)
-        bump = resource.generation and subresource != "status"
+            errors = self._change(resource, obj, old.obj, subresource)
+        bump = resource.generation and subresource not in ("status", "approval")
         self._refuse(resource, obj, errors)
         return self.store.update(
             resource.storage,
@@ -183,14 +183,14 @@ class Objects:
             dry_run=dry_run,
         )
 
-    def _change(self, resource: Resource, obj: Json, old: Json) -> Sequence[FieldError]:
+    def _change(self, resource: Resource, obj: Json, old: Json, subresource: str) -> Sequence[FieldError]:
         """Prepare, admit and validate a change through the main resource."""
         strategy.prepare_update(resource, obj, old)
         if resource.is_custom:
             errors: list[FieldError] = validation.metadata(resource, obj["metadata"], old["metadata"])
             return errors + resource.definition.problems(obj, old)
         admission.admit_update(self.store, self.rules, resource, obj, old)
-        return validation_kinds.updated(resource, obj, old)
+        return validation_kinds.updated(resource, obj, old, subresource)
 
     def view(self, resource: Resource, stored: Stored) -> Json:
         """A stored object in the version of this resource."""

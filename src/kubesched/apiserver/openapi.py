@@ -17,6 +17,7 @@ from importlib import resources
 from typing import Any
 
 from kubesched.apiserver import schema
+from kubesched.apiserver.gnostic import encode_document
 from kubesched.apiserver.kinds import Registry, Resource
 from kubesched.apiserver.requests import Response, encode, json_response
 
@@ -259,8 +260,6 @@ class OpenApi:
     def v2(self, accept: str) -> Response:
         """Answer /openapi/v2: gnostic protobuf for whoever asks for it, else JSON."""
         if "proto" in accept.partition(",")[0]:
-            from kubesched.apiserver.gnostic import encode_document
-
             body = self._cached("v2.pb", lambda: encode_document(self.swagger()))
             return Response(200, body, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
         return Response(200, self._cached("v2", lambda: encode(self.swagger()) + b"\n"))

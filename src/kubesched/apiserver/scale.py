@@ -35,11 +35,11 @@ def _with(obj: Json, path: tuple[str, ...], value: Any) -> Json:
     return {**obj, head: _with(inner or {}, tuple(rest), value) if rest else value}
 
 
-def scale_of(resource: Resource, obj: Json) -> Json:
-    """The Scale of an object."""
+def scale_of(resource: Resource, obj: Json, *, writing: bool = False) -> Json:
+    """The Scale of an object; whoever sets the replicas need not have had any."""
     paths = resource.scale or ScalePaths()
     replicas = _at(obj, paths.spec)
-    if resource.is_custom and replicas is None:
+    if resource.is_custom and replicas is None and not writing:
         raise internal(f"the spec replicas field \".{'.'.join(paths.spec)}\" does not exist")
     meta = obj["metadata"]
     shown = {key: meta[key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if key in meta}
@@ -71,7 +71,7 @@ def patch(objects: Objects, request: Request, resource: Resource, stored: Stored
     change = patching.read_patch(request, kind)
     if kind == patching.APPLY_PATCH:
         kind = patching.MERGE_PATCH
-    outcome = patching.patched(kind, scale_of(resource, stored.obj), change, SHAPE)
+    outcome = patching.patched(kind, scale_of(resource, stored.obj, writing=True), change, SHAPE)
     try:
         codec.check_kind(outcome, GROUP_VERSION, KIND)
         scale, _ = codec.clean(outcome, GROUP_VERSION, KIND, SHAPE, mode)

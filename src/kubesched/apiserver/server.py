@@ -171,16 +171,34 @@ class ApiServer:
                 return openapi.respond(self.openapi, rest, accept)
             case "version", []:
                 return json_response(version_info())
+            case "metrics", []:
+                return text_response(self._metrics())
             case "healthz" | "livez" | "readyz", rest:
                 return _health(head, rest, verbose="verbose" in request.query)
         return None
+
+    def _metrics(self) -> str:
+        """What there is, in the exposition format of Prometheus."""
+        lines = [
+            "# HELP apiserver_storage_objects Number of stored objects by resource.",
+            "# TYPE apiserver_storage_objects gauge",
+            *(f'apiserver_storage_objects{{resource="{name}"}} {self.store.count(name)}' for name in self.store.resources()),
+            "# HELP apiserver_longrunning_requests Number of open watches.",
+            "# TYPE apiserver_longrunning_requests gauge",
+            f'apiserver_longrunning_requests{{verb="WATCH"}} {self.store.watchers()}',
+            "# HELP etcd_resource_revision The revision of the latest write.",
+            "# TYPE etcd_resource_revision counter",
+            f"etcd_resource_revision {self.store.revision}",
+        ]
+        return "\n".join(lines) + "\n"
 
     def _no_version(self, group: str) -> None:
         if group in self.registry.groups():
             raise unknown_resource()
 
     def _page_paths(self) -> list[str]:
-        paths = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+        paths = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz"]
+        paths.append("/version")
         for group, versions in self.registry.groups().items():
             if group:
                 paths += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]
@@ -265,8 +283,10 @@ class ApiServer:
         verb = _WRITES.get(request.method, "get" if request.method in ("GET", "HEAD") else "")
         sub = resource.subresources[name]
         if name in ("exec", "attach", "portforward"):
-            self.rest.find(target)
-            raise bad_request(f"{name} needs a kubelet: the nodes of this cluster have none")
+            node = self.rest.find(target).obj["spec"].get("nodeName")
+            if not node:
+                raise bad_request(f"pod {target.name} does not have a host assigned")
+            raise bad_request(f"{name} needs a kubelet: node {node} has none")
         if verb not in sub.verbs:
             raise method_not_allowed()
         match name:

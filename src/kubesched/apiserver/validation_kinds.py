@@ -53,10 +53,10 @@ def created(resource: Resource, obj: Json) -> Errors:
     return errors + check(obj) if check is not None else errors
 
 
-def updated(resource: Resource, obj: Json, old: Json) -> Errors:
+def updated(resource: Resource, obj: Json, old: Json, subresource: str = "") -> Errors:
     """Faults of a changed object, and of the change."""
     errors = metadata(resource, obj["metadata"], old["metadata"])
-    update = UPDATE.get(resource.shape)
+    update = DOORS.get((resource.shape, subresource)) or UPDATE.get(resource.shape)
     if update is not None:
         return errors + update(obj, old)
     check = CREATE.get(resource.shape)
@@ -969,6 +969,12 @@ UPDATE: dict[str, CheckChange] = {
     "resource.ResourceClaim": _keeps_spec(_resource_claim),
     "resource.ResourceClaimTemplate": _keeps_spec(_resource_claim_template),
     "resource.ResourceSlice": _resource_slice_update,
+}
+
+# Doors to the object itself that let other things through than the main one.
+DOORS: dict[tuple[str, str], CheckChange] = {
+    ("core.Pod", "resize"): validation_pod.pod_resize,
+    ("core.Pod", "ephemeralcontainers"): validation_pod.pod_ephemeral,
 }
 
 STATUS: dict[str, CheckChange] = {

@@ -21,7 +21,7 @@ from kubesched.apiserver.status import (
     field_not_supported,
     field_required,
 )
-from kubesched.apiserver.strategy import affinity_terms
+from kubesched.apiserver.strategy import affinity_terms, qos_class
 from kubesched.apiserver.validation import faults, label_selector, labels
 
 Json = dict[str, Any]
@@ -718,6 +718,49 @@ def _node_affinity_change(new: Json, was: Json) -> Errors:
                 why = "only additions are allowed (no mutations or deletions)"
                 errors.append(field_invalid(f"{at}.nodeSelectorTerms[{index}]", term, why))
                 break
+    return errors
+
+
+def pod_resize(obj: Json, old: Json) -> Errors:
+    """Faults of a change through /resize: resources of containers may change, nothing else."""
+    errors: Errors = []
+    munged = {**obj["spec"]}
+    for field in ("containers", "initContainers"):
+        new, was = munged.get(field) or [], old["spec"].get(field) or []
+        if len(new) != len(was):
+            return [field_forbidden(f"spec.{field}", "pod updates may not add or remove containers")]
+        munged[field] = [
+            {**one, "resources": before.get("resources"), "resizePolicy": before.get("resizePolicy")}
+            for one, before in zip(new, was, strict=True)
+        ]
+        munged[field] = [{k: v for k, v in one.items() if v is not None} for one in munged[field]]
+        if not munged[field] and field not in old["spec"]:
+            del munged[field]
+    kept = qos_class(old["spec"])
+    if qos_class(obj["spec"]) != kept:
+        errors.append(field_invalid("spec", kept, "Pod QOS Class may not change as a result of resizing"))
+    if munged != old["spec"]:
+        errors.append(field_forbidden("spec", f"only cpu and memory resources are mutable\n{diff(old['spec'], munged)}"))
+    return errors or pod_spec(obj["spec"], "spec")
+
+
+def pod_ephemeral(obj: Json, old: Json) -> Errors:
+    """Faults of a change through /ephemeralcontainers: they may be added, nothing else may change."""
+    new, was = obj["spec"].get("ephemeralContainers") or [], old["spec"].get("ephemeralContainers") or []
+    names = [one.get("name") for one in new]
+    errors: Errors = []
+    for index, one in enumerate(was):
+        if one.get("name") not in names:
+            why = f"existing ephemeral containers \"{one.get('name')}\" may not be removed\n"
+            errors.append(field_forbidden("spec.ephemeralContainers", why))
+        elif one not in new:
+            where = f"spec.ephemeralContainers[{index}]"
+            errors.append(field_forbidden(where, f"existing ephemeral containers \"{one.get('name')}\" may not be changed\n"))
+    for index, one in enumerate(new):
+        where = f"spec.ephemeralContainers[{index}]"
+        errors += [field_required(f"{where}.{field}") for field in ("name", "image") if not one.get(field)]
+    if {**obj["spec"], "ephemeralContainers": was} != {**old["spec"], "ephemeralContainers": was}:
+        errors.append(field_forbidden("spec", "only ephemeral containers may be changed here"))
     return errors
 
 
