@@ -1,6 +1,5 @@
 """From a chosen node to bound claims: what is assumed, written and waited for."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -183,8 +182,6 @@ def test_a_wait_that_takes_too_long_is_an_error() -> None:
 
 
 # ── waiting for a volume that was chosen ─────────────────────────────────────────────────────────────────────
-
-Look = Callable[[Placed], Status | None]
 
 
 def after(*observed: KubeObject, gone: KubeObject | None = None, static: bool = True) -> Status | None:
