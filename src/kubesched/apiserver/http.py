@@ -12,15 +12,18 @@ import asyncio
 import contextlib
 import ipaddress
 import ssl
+import threading
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from aiohttp import web
 
 from kubesched.apiserver.requests import Response, User, WatchStream, encode
 from kubesched.apiserver.server import BODY_BYTES_MAX, ApiServer
 from kubesched.apiserver.status import ApiError, internal, too_large
+
+T = TypeVar("T")
 
 BOOKMARK_SECONDS = 60.0
 STALLED_SECONDS = 60.0
@@ -60,9 +63,9 @@ class HttpFace:
     async def start(self) -> None:
         """Listen; afterwards `port` is the port that was taken."""
         handler = web.Server(self._handle, request_factory=_make_request, handler_cancellation=True, access_log=None)
-        self._runner = web.ServerRunner(handler)
+        self._runner = web.ServerRunner(handler, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self.host, self.port, ssl_context=self.tls, shutdown_timeout=1.0)
+        site = web.TCPSite(self._runner, self.host, self.port, ssl_context=self.tls)
         await site.start()
         self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]  # TCPSite has no other way
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -127,6 +130,58 @@ class HttpFace:
             if task is not None:
                 self._watches.discard(task)
         return response
+
+
+class HttpThread:
+    """An HttpFace in a thread of its own, for programs that have no event loop to spare.
+
+    The store belongs to that thread: use `call` to touch the server from elsewhere while it serves.
+
+        with HttpThread(ApiServer(store, now=clock), tls=context) as face:
+            requests.get(face.url + "/version", …)
+    """
+
+    def __init__(
+        self, server: ApiServer, *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.face = HttpFace(server, host=host, port=port, tls=tls)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="kubesched-apiserver", daemon=True)
+
+    @property
+    def url(self) -> str:
+        return self.face.url
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    def start(self) -> None:
+        """Listen; returns when the port is open."""
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self.face.start(), self.loop).result()
+
+    def stop(self) -> None:
+        """Stop listening and end the thread."""
+        asyncio.run_coroutine_threadsafe(self.face.stop(), self.loop).result()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    def call(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run a function in the server's thread and return what it returns."""
+
+        async def run() -> T:
+            return function(*args, **kwargs)
+
+        return asyncio.run_coroutine_threadsafe(run(), self.loop).result()
+
+    def __enter__(self) -> HttpThread:
+        self.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.stop()
 
 
 async def _pump(response: web.StreamResponse, watch: WatchStream) -> None:
