@@ -22,7 +22,8 @@ from msgspec import Struct
 
 from kubesched.api.objects import Pod, PodCondition
 from kubesched.api.time import Duration, minutes, seconds
-from kubesched.core import runner
+from kubesched.core import extenders, runner
+from kubesched.core.extender_wire import about_binding
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision
 from kubesched.framework.hooks import name_of
@@ -171,6 +172,29 @@ class Flight:
         return SUCCESS
 
     def _bind(self) -> Course:
+        status = yield from self._bind_by_extender()
+        return status if status is not None else (yield from self._bind_by_plugin())
+
+    def _bind_by_extender(self) -> Generator[Want, Answer, Status | None]:
+        """Let the first extender that binds such pods do it.  None: none does, or one that may be ignored failed."""
+        for extender in extenders.binders(self.profile, self.info):
+            doubt = self._doubt()
+            if doubt is not None:
+                return doubt
+            answer = yield about_binding(extender, self.info, self.node)
+            if answer.failure is not None and answer.failure.applied == "unknown":
+                self.core.life.move(self.info, "unanswered", answer.failure.message)
+                settled = yield from self._resolve()
+                if settled is not None:
+                    return settled
+                self.core.life.move(self.info, "retried")
+            status = extenders.bound(extender, answer)
+            if status.ok or not extender.ignorable:
+                return status
+            self.decision.notes.append(f"extender {extender.url_prefix} is ignored: {status.message}")
+        return None
+
+    def _bind_by_plugin(self) -> Course:
         plugins = self.profile.bind
         if not plugins:
             return (yield from self._bind_fenced())

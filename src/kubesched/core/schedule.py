@@ -65,7 +65,7 @@ def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Atte
             yield from _choose(cycle, profile, feasible, decision, lone=exhaustive)
             decision.outcome = Outcome.PLACED
         else:
-            _look_for_room(cycle, profile, decision)
+            yield from _look_for_room(cycle, profile, decision)
     except Broken as broken:
         decision.outcome, decision.error, decision.nominate = Outcome.ERROR, broken.text, ""
     decision.notes.extend(cycle.notes)
@@ -256,9 +256,10 @@ def _pick(cycle: Cycle, profile: Profile, best: Rows, decision: Decision) -> str
 # ── if none: can room be made? ───────────────────────────────────────────────────────────────────────────────
 
 
-def _look_for_room(cycle: Cycle, profile: Profile, decision: Decision) -> None:
+def _look_for_room(cycle: Cycle, profile: Profile, decision: Decision) -> Generator[HttpPost, Answer, None]:
     if not profile.post_filter:
         decision.nominate = ""
         return
-    decision.post_filter = runner.post_filter(cycle, profile, decision.rejected)
+    found = runner.post_filter(cycle, profile, decision.rejected)
+    decision.post_filter = yield from extenders.narrow_victims(cycle, profile, found)
     decision.nominate = decision.post_filter.node

@@ -5,9 +5,12 @@ Where it lives and how to reach it safely is the business of the world that carr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from kubesched.api.objects import Pod
+from kubesched.cluster.podinfo import PodInfo
 
 
 class Extender(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -33,3 +36,22 @@ class Extender(Struct, frozen=True, kw_only=True, omit_defaults=True):
             for container in (*pod.spec.containers, *pod.spec.init_containers)
             for name in (*container.resources.requests, *container.resources.limits)
         )
+
+
+class Proposal(Struct, frozen=True):
+    """Pods that would leave a node to make room, and how many budgets that would overdraw."""
+
+    node: str
+    victims: tuple[PodInfo, ...]
+    violations: int = 0
+
+
+class Proposals(Struct, frozen=True):
+    """What a post_filter that evicts chose from; put into the cycle, it lets extenders have their say.
+
+    An extender may strike nodes out, or name other victims; what remains is weighed again by `price`, and the
+    cheapest is taken, of equals the first.
+    """
+
+    found: tuple[Proposal, ...]
+    price: Callable[[Proposal], tuple[int, ...]]

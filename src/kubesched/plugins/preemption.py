@@ -26,6 +26,7 @@ from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Rejected
 from kubesched.framework.errors import InternalError, KubeschedError
 from kubesched.framework.events import POD, Action, Hint, QueueingHint
+from kubesched.framework.extender import Proposal, Proposals
 from kubesched.framework.hooks import Nomination
 from kubesched.framework.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from kubesched.framework.tools import Tools
@@ -111,6 +112,7 @@ class DefaultPreemption:
         search = candidates(cycle, pod, rows, self._enough(len(rows)))
         best = pick_one(search.found, cycle.now)
         if best is not None:
+            _propose(cycle, search.found)
             return Nomination(best.node, best.victims.pods)
         if search.errors:
             return error(f"preemption: {aggregate(search.errors)}")
@@ -308,6 +310,12 @@ class Budgets:
 def pick_one(found: Sequence[Candidate], now: Instant) -> Candidate | None:
     """The candidate whose victims are least missed; the first of equals."""
     return min(found, key=lambda candidate: price(candidate.victims, now), default=None)
+
+
+def _propose(cycle: Cycle, found: Sequence[Candidate]) -> None:
+    """Leave what was found where extenders may look at it before anyone is evicted."""
+    proposals = (Proposal(one.node, one.victims.pods, one.victims.violations) for one in found)
+    cycle.put(Proposals(tuple(proposals), lambda one: price(Victims(one.victims, one.violations), cycle.now)))
 
 
 def price(victims: Victims, now: Instant) -> tuple[int, int, int, int, int]:
