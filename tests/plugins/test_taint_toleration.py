@@ -178,3 +178,9 @@ def test_pods_that_tolerate_the_same_are_signed_the_same() -> None:
     other = PodInfo(pod("q", tolerations=[tolerates("b"), {**tolerates("a"), "tolerationSeconds": 30}]))
     assert TaintToleration().sign_pod(one) == TaintToleration().sign_pod(other)
     assert TaintToleration().sign_pod(one) != TaintToleration().sign_pod(PodInfo(pod()))
+
+
+@pytest.mark.parametrize("changed", [{"key": "b"}, {"value": "v"}, {"effect": "NoExecute"}, {"operator": "Exists"}])
+def test_whatever_tells_tolerations_apart_signs(changed: dict[str, str]) -> None:
+    one, other = (PodInfo(pod(tolerations=[{**tolerates("a"), **change}])) for change in ({}, changed))
+    assert TaintToleration().sign_pod(one) != TaintToleration().sign_pod(other)

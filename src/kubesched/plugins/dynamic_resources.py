@@ -7,6 +7,7 @@ did not, and that its operator is told what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -81,6 +82,7 @@ class DynamicResources:
     """
 
     name = "DynamicResources"
+    board: Literal["node", "row"] = "node"
 
     def __init__(self, args: DynamicResourcesArgs | None = None, tools: Tools | None = None) -> None:
         self.args = args or DynamicResourcesArgs()

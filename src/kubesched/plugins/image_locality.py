@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class ImageLocality:
     """
 
     name = "ImageLocality"
+    board: Literal["node", "row"] = "node"
 
     def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
         here = 0

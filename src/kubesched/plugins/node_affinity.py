@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -86,6 +86,7 @@ class NodeAffinity:
     """
 
     name = "NodeAffinity"
+    board: Literal["node", "row"] = "node"
 
     def __init__(self, args: NodeAffinityArgs | None = None, tools: Tools | None = None) -> None:
         self.tools = tools

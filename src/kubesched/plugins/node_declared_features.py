@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -39,6 +40,7 @@ class NodeDeclaredFeatures:
     """
 
     name = "NodeDeclaredFeatures"
+    board: Literal["node", "row"] = "node"
 
     def __init__(self, tools: Tools | None = None) -> None:
         self.tools = tools

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
@@ -31,6 +32,7 @@ class NodeName:
     """
 
     name = "NodeName"
+    board: Literal["node", "row"] = "node"
 
     def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
         wanted = pod.pod.spec.node_name

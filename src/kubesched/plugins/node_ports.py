@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class NodePorts:
     """
 
     name = "NodePorts"
+    board: Literal["node", "row"] = "row"
 
     def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:
         return SUCCESS if pod.host_ports else SKIP

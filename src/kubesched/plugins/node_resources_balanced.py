@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,7 @@ class NodeResourcesBalancedAllocation:
     """
 
     name = "NodeResourcesBalancedAllocation"
+    board: Literal["node", "row"] = "row"
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None = None, tools: Tools | None = None) -> None:
         self.args = args or NodeResourcesBalancedAllocationArgs()
@@ -98,7 +99,7 @@ class NodeResourcesBalancedAllocation:
         loads = [(one, amount) for one, amount in loads if one.capacity != 0]
         after = _balance([_share(one.requested, one.capacity) for one, _ in loads])
         before = _balance([_share(one.requested - amount, one.capacity) for one, amount in loads])
-        return _MIDDLE + math.trunc((_MIDDLE + after - before) / 2)
+        return _MIDDLE + (_MIDDLE + after - before) // 2
 
     def score_all(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Scores:
         wanted = cycle.find(_Demands) or self._demands(pod)
@@ -106,7 +107,7 @@ class NodeResourcesBalancedAllocation:
         there = [one.capacity != 0 for one, _ in loads]
         after = _balances(len(nodes), [_shares(one.requested, one.capacity) for one, _ in loads], there)
         before = _balances(len(nodes), [_shares(one.requested - amount, one.capacity) for one, amount in loads], there)
-        scores: Scores = _MIDDLE + np.trunc((_MIDDLE + after - before) / 2).astype(np.int64)
+        scores: Scores = _MIDDLE + (_MIDDLE + after - before) // 2
         return scores
 
     def _demands(self, pod: PodInfo) -> _Demands:
@@ -116,7 +117,7 @@ class NodeResourcesBalancedAllocation:
         return (signed_requests(pod),)
 
 
-# ── how even the shares are: 100 less their standard deviation in percent ────────────────────────────────────
+# ── how even the shares are: 100 less their standard deviation in percent, so 50 at least ────────────────────
 
 Shares: TypeAlias = npt.NDArray[np.float64]
 

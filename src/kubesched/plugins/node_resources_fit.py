@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -165,6 +166,7 @@ class NodeResourcesFit:
     """
 
     name = "NodeResourcesFit"
+    board: Literal["node", "row"] = "row"
 
     def __init__(self, args: NodeResourcesFitArgs | None = None, tools: Tools | None = None) -> None:
         self.args = args or NodeResourcesFitArgs()

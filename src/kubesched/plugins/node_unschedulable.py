@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from kubesched.api.objects import KubeObject, Node, Pod, Taint, Toleration
 from kubesched.api.selectors import tolerates
@@ -36,6 +37,7 @@ class NodeUnschedulable:
     """
 
     name = "NodeUnschedulable"
+    board: Literal["node", "row"] = "node"
 
     def __init__(self, tools: Tools | None = None) -> None:
         self.tools = tools

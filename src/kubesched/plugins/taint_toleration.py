@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -44,6 +44,7 @@ class TaintToleration:
     """
 
     name = "TaintToleration"
+    board: Literal["node", "row"] = "node"
 
     def __init__(self, tools: Tools | None = None) -> None:
         self.tools = tools
