@@ -20,7 +20,7 @@ from tests.realserver.fixtures import namespace, real_binaries, real_cluster
 from kubesched.apiserver import codec
 from kubesched.apiserver.apply import FieldManager, reset_paths, without_new_times
 from kubesched.apiserver.defaulting import apply_defaults
-from kubesched.apiserver.model import built_in
+from kubesched.apiserver.model import built_in, custom
 from kubesched.apiserver.patch_json import json_patch
 from kubesched.apiserver.patch_merge import merge_patch
 from kubesched.apiserver.patch_strategic import strategic_merge_patch
@@ -46,11 +46,16 @@ class Kind:
         self.path, self.version, self.kind, self.struct = path, version, kind, struct
         self.fields = FieldManager(built_in(struct), version, kind, reset=reset_paths(("status",)))
 
-    def normal(self, obj: Json) -> Json:
-        """An object as it would be stored, without what tells two stores apart."""
+    def clean(self, obj: Json) -> Json:
+        """An object as it would be stored."""
         obj = copy.deepcopy(obj)
         obj = known(codec.clean(obj, self.version, self.kind, self.struct)[0], Type(self.struct))
         apply_defaults(self.struct, obj)
+        return obj
+
+    def normal(self, obj: Json) -> Json:
+        """An object as it would be stored, without what tells two stores apart."""
+        obj = self.clean(obj)
         for allocated in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             obj.get("spec", {}).pop(allocated, None)
         obj["metadata"] = {k: v for k, v in obj["metadata"].items() if k not in SERVERS_OWN}
@@ -157,7 +162,113 @@ def obj(version: str, kind: str, name: str, luck: Random, **fields: Any) -> Json
     return {"apiVersion": version, "kind": kind, "metadata": meta, **fields}
 
 
-KINDS = [(DEPLOYMENT, deployment), (SERVICE, service), (CONFIG_MAP, config_map)]
+WIDGET_SCHEMA: Json = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "size": {"type": "integer"},
+                "ratio": {"type": "number"},
+                "on": {"type": "boolean"},
+                "port": {"x-kubernetes-int-or-string": True},
+                "parts": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name", "level"],
+                    "items": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": {
+                            "name": {"type": "string"},
+                            "level": {"type": "integer", "default": 1},
+                            "color": {"type": "string"},
+                        },
+                    },
+                },
+                "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                "steps": {"type": "array", "items": {"type": "string"}},
+                "pair": {
+                    "type": "object",
+                    "x-kubernetes-map-type": "atomic",
+                    "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+                },
+                "loose": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                "quotas": {"type": "object", "additionalProperties": {"type": "integer"}},
+            },
+        },
+    },
+}
+WIDGET_CRD: Json = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": WIDGET_SCHEMA}},
+        ],
+    },
+}
+
+
+class CustomKind(Kind):
+    def __init__(self) -> None:
+        self.path, self.version, self.kind = "/apis/example.com/v1/namespaces/{}/widgets", "example.com/v1", "Widget"
+        self.fields = FieldManager(custom(WIDGET_SCHEMA), self.version, self.kind)
+
+    def clean(self, obj: Json) -> Json:
+        obj = without_nulls(obj)
+        for part in obj.get("spec", {}).get("parts") or []:
+            part.setdefault("level", 1)
+        obj["metadata"] = codec.clean({"metadata": obj["metadata"]}, "v1", "ConfigMap", "core.ConfigMap")[0]["metadata"]
+        return obj
+
+
+def without_nulls(value: Any) -> Any:
+    """Custom resources drop the nulls their schema does not allow; of what is in `loose` it knows nothing."""
+    if isinstance(value, dict):
+        return {
+            name: below if name == "loose" else without_nulls(below)
+            for name, below in value.items()
+            if below is not None
+        }
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+WIDGET = CustomKind()
+
+
+def widget(luck: Random, name: str, full: bool) -> Json:
+    anything: Json = {
+        "size": luck.randint(0, 3),
+        "ratio": luck.choice([1, 1.5]),
+        "on": luck.random() < 0.5,
+        "port": luck.choice([80, "http"]),
+        "tags": some(luck, ["x", "y", "z"]),
+        "steps": some(luck, ["1", "2"]),
+        "pair": {k: luck.choice("12") for k in some(luck, ["a", "b"])},
+        "loose": {"deep": {k: luck.choice([1, "s", [1, 2]]) for k in some(luck, ["p", "q"])}, "list": [1]},
+        "quotas": {k: luck.randint(1, 2) for k in some(luck, ["cpu", "mem"])},
+        "parts": parts(luck),
+    }
+    return obj("example.com/v1", "Widget", name, luck, spec={k: anything[k] for k in some(luck, list(anything))})
+
+
+def parts(luck: Random) -> list[Json]:
+    items = []
+    for name, level in some(luck, [("a", None), ("a", 2), ("b", 1), ("b", None)]):
+        if level is None and any((item["name"], item.get("level", 1)) == (name, 1) for item in items):
+            continue
+        if level == 1 and any(item["name"] == name and "level" not in item for item in items):
+            continue
+        items.append({"name": name, **({"level": level} if level else {}), "color": luck.choice(["red", "blue"])})
+    return items
+
+
+KINDS = [(DEPLOYMENT, deployment), (SERVICE, service), (CONFIG_MAP, config_map), (WIDGET, widget)]
 
 
 def directed(luck: Random, patch: Json) -> Json:
@@ -182,6 +293,7 @@ def directed(luck: Random, patch: Json) -> Json:
     if luck.random() < 0.2:
         patch["metadata"]["labels"] = {"$patch": "replace", "r": "1"}
     if luck.random() < 0.2:
+        patch["metadata"].pop("finalizers", None)  # both at once happen in any order
         patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = ["example.com/a"]
     if fault == "directive":
         containers.append({"name": "a", "$patch": "eat"})
@@ -192,8 +304,13 @@ def directed(luck: Random, patch: Json) -> Json:
     return patch
 
 
-def json_steps(luck: Random, old: Json) -> list[Json]:
-    places = list(leaves({k: v for k, v in old.items() if k in ("spec", "data")}))
+def json_steps(luck: Random, old: Json, values: list[Any]) -> list[Json]:
+    # Not clusterIP: what a Service once had of it comes back after the patch.
+    places = [
+        path
+        for path in leaves({k: v for k, v in old.items() if k in ("spec", "data")})
+        if path not in ("/spec", "/spec/clusterIP")
+    ]
     places += [
         "/metadata/labels/x",
         "/metadata/annotations",
@@ -204,7 +321,7 @@ def json_steps(luck: Random, old: Json) -> list[Json]:
     steps = []
     for _ in range(luck.randint(1, 3)):
         path = luck.choice(places)
-        value = luck.choice(["1", 1, {"name": "z", "image": "z"}, None])
+        value = luck.choice(values)
         steps.append({"op": luck.choice(["add", "replace", "remove", "test", "copy", "move"]), "path": path,
                       "value": value, "from": luck.choice(places)})  # fmt: skip
     return steps
@@ -281,19 +398,43 @@ def attempt(call) -> Any:
         return error
 
 
-@pytest.mark.parametrize("seed", range(45))
-def test_the_real_server_makes_the_same_of_it(real_cluster, namespace: str, seed: int) -> None:
+@pytest.fixture(scope="module")
+def widgets(real_cluster) -> None:
+    client = real_cluster.client()
+    client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGET_CRD)
+    client.until(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "widgets.example.com",
+        lambda crd: {"Established": "True"}.items() <= {c["type"]: c["status"] for c in conditions(crd)}.items(),
+    )
+
+
+def conditions(crd: Json) -> list[Json]:
+    return crd.get("status", {}).get("conditions", [])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_real_server_makes_the_same_of_it(real_cluster, widgets, namespace: str, seed: int) -> None:
     luck = Random(seed)
     kind, wish_for = KINDS[seed % len(KINDS)]
     story = Story(real_cluster.client(), kind, namespace, f"it-{seed}")
     for step in range(14):
-        manager = luck.choice(["m1", "m2", "m3"])
-        verbs = ["create"] if story.old is None else ["apply"] * 4 + ["put", "strategic", "strategic", "merge", "json"]
+        manager = luck.choice(["m1", "m2", "kubectl"])
+        verbs = ["apply"] * 4 + ["put", "merge", "json"] + ["strategic"] * (2 if kind is not WIDGET else 0)
+        verbs = verbs if story.old is not None else ["create"]
         verb = "apply" if story.old is None and luck.random() < 0.5 else luck.choice(verbs)
         wish = wish_for(luck, story.name, full=story.old is None or luck.random() < 0.5)
+        if verb in ("create", "put") and luck.random() < 0.4:
+            remember_as_kubectl(wish)
         take_step(story, verb, wish, manager, luck, (seed, step, verb, manager, wish))
     if story.old is not None:
         story.client.patch(f"{story.collection}/{story.name}", {"metadata": {"finalizers": None}})
+
+
+def remember_as_kubectl(wish: Json) -> None:
+    """What `kubectl apply` without --server-side leaves behind."""
+    text = json.dumps(wish, sort_keys=True, separators=(",", ":")) + "\n"
+    wish["metadata"].setdefault("annotations", {})["kubectl.kubernetes.io/last-applied-configuration"] = text
 
 
 def take_step(story: Story, verb: str, wish: Json, manager: str, luck: Random, context: Any) -> None:
@@ -304,7 +445,7 @@ def take_step(story: Story, verb: str, wish: Json, manager: str, luck: Random, c
         now = story.now(answer)
         ours = attempt(lambda: kind.fields.apply(old, wish, manager, force=force, now=now))
         if old is not None and not isinstance(ours, ApiError):
-            ours = without_new_times(old, {**kind.normal(ours), "metadata": ours["metadata"]})
+            ours = without_new_times(old, kind.clean(ours))
         story.agree(answer, ours, (context, force))
         return
     if verb == "create":
@@ -313,7 +454,7 @@ def take_step(story: Story, verb: str, wish: Json, manager: str, luck: Random, c
         return
     assert old is not None
     if verb == "put":
-        new: Any = merge_patch(wish, {"metadata": {k: old["metadata"][k] for k in ("managedFields",)}})
+        new: Any = merge_patch(wish, {"metadata": {"managedFields": old["metadata"].get("managedFields")}})
         answer = story.send("PUT", new, "application/json", fieldManager=manager)
     elif verb == "strategic":
         patch = directed(luck, {k: v for k, v in wish.items() if k not in ("kind", "apiVersion")})
@@ -326,7 +467,9 @@ def take_step(story: Story, verb: str, wish: Json, manager: str, luck: Random, c
         new = merge_patch(old, patch)
         answer = story.send("PATCH", patch, MERGE, fieldManager=manager)
     else:
-        steps = json_steps(luck, old)
+        # What becomes of a null in a custom resource is for its own schema to say.
+        values = ["1", 1, {"name": "z", "image": "z"}, *([None] if kind is not WIDGET else [])]
+        steps = json_steps(luck, old, values)
         context = (*context, steps)
         new = attempt(lambda: json_patch(old, steps))
         answer = story.send("PATCH", steps, JSON, fieldManager=manager)

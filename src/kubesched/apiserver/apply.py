@@ -425,10 +425,9 @@ def _with_last_applied(merged: Json, wish: Json) -> Json:
     if not annotations.get(LAST_APPLIED):
         return merged
     given = wish.get("metadata") or {}
-    bare = {key: value for key, value in (given.get("annotations") or {}).items() if key != LAST_APPLIED}
     told = {field: value for field, value in given.items() if field != "annotations"}
-    if "annotations" in given and bare:
-        told["annotations"] = bare
+    if given.get("annotations") is not None:
+        told["annotations"] = {key: value for key, value in given["annotations"].items() if key != LAST_APPLIED}
     text = json.dumps({**wish, "metadata": told}, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
