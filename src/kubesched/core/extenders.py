@@ -95,7 +95,11 @@ def score_nodes(cycle: Cycle, profile: Profile, nodes: Nodes) -> Generator[HttpP
 
 
 def binders(profile: Profile, pod: PodInfo) -> Iterator[Extender]:
-    """The extenders that would bind this pod, in the order they are asked."""
+    """The extenders that would bind this pod, in the order they are asked.
+
+    They bind by requests of their own, which no fence of ours can stop; when nobody knows what came of one, a read
+    of the pod decides.
+    """
     return _interested(profile, pod, "bind_verb")
 
 
