@@ -142,7 +142,7 @@ def test_a_first_session_with_kubectl(kubectl: Kubectl) -> None:
     assert "web    0/1     Pending" in kubectl.ok("get", "pods")
     kubectl.ok("apply", "--server-side", "-f", "deploy.yaml")
     assert "unchanged" in kubectl.ok("apply", "-f", "nodes.yaml")
-    assert "Image:         nginx" in kubectl.ok("describe", "pod", "web")
+    assert "Image: nginx" in masked(kubectl.ok("describe", "pod", "web"))
     assert "nodeSelectorTerms" in kubectl.ok("explain", "pod.spec.affinity", "--recursive")
     assert kubectl.ok("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}") == "kubernetes-admin"
     kubectl.ok("delete", "pod", "web")

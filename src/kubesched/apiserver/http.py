@@ -75,9 +75,16 @@ class HttpFace:
         """Stop listening and end every watch."""
         for task in list(self._watches):
             task.cancel()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._runner is None:
+            return
+        connections = list(self._runner.server.connections) if self._runner.server is not None else []
+        transports = [one.transport for one in connections if one.transport is not None]
+        await self._runner.cleanup()
+        self._runner = None
+        # A TLS peer that has gone away would be waited for to say goodbye.
+        for transport in transports:
+            transport.abort()
+        await asyncio.sleep(0)
 
     async def __aenter__(self) -> HttpFace:
         await self.start()
@@ -155,6 +162,11 @@ class HttpThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
+        left = asyncio.all_tasks(self.loop)
+        for task in left:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
 
     def start(self) -> None:
         """Listen; returns when the port is open."""
