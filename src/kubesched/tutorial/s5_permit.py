@@ -5,12 +5,14 @@ holds its room, and the scheduler goes on with the next.  As in Kubernetes a tim
 pod go is the plugin, through its tools.
 """
 
-from kubesched import SUCCESS, Wait, seconds
+from kubesched import SUCCESS, Tools, Wait, seconds
 from kubesched.tutorial import s4_prescore
 from kubesched.tutorial.stage import Stage
 
 
 class NodeNumber(s4_prescore.NodeNumber):
+    tools: Tools  # every plugin is given its own
+
     def permit(self, cycle, pod, node):
         if not node[-1].isdigit():
             return SUCCESS

@@ -56,9 +56,10 @@ class Stage:
         """What this file has that the one before has not, as a diff; the whole file where there is none before."""
         if self.after is None:
             return self.source
-        before = Path(self.after.__file__ or "").read_text(encoding="utf-8")
-        names = [Path(module.__file__ or "").name for module in (self.after, self.module)]
-        lines = difflib.unified_diff(before.splitlines(), self.source.splitlines(), *names, lineterm="", n=2)
+        before = Path(self.after.__file__ or "")
+        now = Path(self.module.__file__ or "")
+        old, new = before.read_text(encoding="utf-8").splitlines(), self.source.splitlines()
+        lines = difflib.unified_diff(old, new, before.name, now.name, lineterm="", n=2)
         return "\n".join(lines) + "\n"
 
     def run(self) -> Run:
