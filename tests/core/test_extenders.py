@@ -439,6 +439,11 @@ def test_without_objections_the_cheapest_is_taken() -> None:
     assert [effect.pod for effect in effects if isinstance(effect, Evict)] == ["default/low"]
 
 
+NOT_THERE = (
+    f"extender: {URL} claims to preempt pod (UID: uid-of-nobody) on node: node1, but the pod is not found on that node"
+)
+
+
 def meta(name: str, *uids: str) -> Data:
     return {"NodeNameToMetaVictims": {name: {"Pods": [{"UID": uid} for uid in uids]}}}
 
@@ -452,8 +457,7 @@ def meta(name: str, *uids: str) -> Data:
         ({"NodeNameToMetaVictims": {"node1": None}}, 'expected at least one victim pod on node "node1"'),
         (
             meta("node1", "uid-of-nobody"),
-            f"extender: {URL} claims to preempt pod (UID: uid-of-nobody) on node: node1, but the pod is not found "
-            + "on that node",
+            NOT_THERE,
         ),
         (
             meta("node2", "uid-of-bystander"),

@@ -71,7 +71,8 @@ def parse(data: bytes, file: str = "", limits: Limits | None = None) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(filter(None, (error.context, error.problem)))
-        raise _refused(f"is not YAML: {problem}", 0 if mark is None else mark.line + 1, file) from None
+        line = 0 if mark is None else min(mark.line, text.count("\n")) + 1  # the end is no line of its own
+        raise _refused(f"is not YAML: {problem}", line, file) from None
 
 
 def _refused(problem: str, line: int, file: str, remedy: str = "") -> InvalidConfiguration:
@@ -102,7 +103,7 @@ class _Reader:
                     self._open.pop()
                     self._keys.pop()
                 case yaml.AliasEvent():
-                    raise self._refused(event, f"alias *{event.anchor}", "write the value where it is needed")
+                    raise self._refused(event, f"has the alias *{event.anchor}", "write the value where it is needed")
                 case yaml.DocumentStartEvent():
                     self._documents += 1
         return self._root
@@ -119,9 +120,9 @@ class _Reader:
     def _begin(self, event: yaml.CollectionStartEvent, value: Map | List) -> None:
         self._admit(event)
         if self._waits_for_key():
-            raise self._refused(event, "a key that is a mapping or a list", "keys are names")
+            raise self._refused(event, "has a key that is a mapping or a list", "keys are names")
         if len(self._open) >= self._limits.depth:
-            raise self._refused(event, f"more than {self._limits.depth} levels", "a configuration needs a dozen")
+            raise self._refused(event, f"nests more than {self._limits.depth} levels deep", "a dozen are enough")
         self._add(value, event)
         self._open.append(value)
         self._keys.append(None)
@@ -133,7 +134,7 @@ class _Reader:
         mapping, key, line = self._open[-1], str(event.value), _line(event)
         assert isinstance(mapping, Map), "only a mapping waits for a key"
         if key == "<<" and event.implicit[0]:
-            raise self._refused(event, 'a merge key "<<"', "write the fields out")
+            raise self._refused(event, 'has a merge key "<<"', "write the fields out")
         if key in mapping.lines:
             problem = f"key {shown(key)} already set in map"
             raise _refused(problem, line, self._file, f"first on line {mapping.lines[key]}")
@@ -156,15 +157,15 @@ class _Reader:
 
     def _admit(self, event: Any) -> None:
         if self._documents > 1:
-            raise self._refused(event, "a second document", "a configuration is one document")
+            raise self._refused(event, "has a second document", "a configuration is one")
         self._count += 1
         if self._count > self._limits.nodes:
-            raise self._refused(event, f"more than {self._limits.nodes:,} values", "a configuration is smaller")
+            raise self._refused(event, f"has more than {self._limits.nodes:,} values", "that is no configuration")
         if event.tag is not None:
-            raise self._refused(event, f"tag {event.tag}", "values need none here")
+            raise self._refused(event, f"has the tag {event.tag}", "values need none here")
 
-    def _refused(self, event: yaml.Event, what: str, remedy: str) -> InvalidConfiguration:
-        return _refused(f"{what} is not read", _line(event), self._file, remedy)
+    def _refused(self, event: yaml.Event, problem: str, remedy: str) -> InvalidConfiguration:
+        return _refused(problem, _line(event), self._file, remedy)
 
 
 def _line(event: yaml.Event) -> int:
