@@ -156,6 +156,12 @@ class Bench:
     def activate(self, *names: str, seconds: float = 0) -> None:
         self.queue.activate([self.pods[name].uid for name in names], at(seconds))
 
+    def waiting(self, name: str) -> QueuedPod:
+        """What the queue remembers of a queued pod."""
+        found = self.kube.find(self.pods[name].uid)
+        assert found is not None, f"{name} is not queued"
+        return found
+
     def state(self, name: str) -> State | None:
         return self.life.state(self.pods[name].uid)
 

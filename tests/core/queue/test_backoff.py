@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.queue.bench import SECOND, at, pod
 
 from kubesched.api.time import Duration, seconds
 from kubesched.core.queue.backoff import Backoff
 from kubesched.framework.queued import QueuedPod
-from tests.core.queue.bench import SECOND, at, pod
 
 DEFAULT = Backoff(seconds(1), seconds(10))
 EXACT = Backoff(seconds(1), seconds(10), by_the_second=False)

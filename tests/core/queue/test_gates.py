@@ -1,11 +1,11 @@
 """Whether a pod may be tried at all: where the pre_enqueue plugins are asked, and what follows."""
 
 import pytest
+from tests.core.queue.bench import NODE_ADD, POD_LABEL, POD_UNGATED, PVC_ADD, Bench, Gate, Rejector, pod
 
 from kubesched.framework.events import Action, Hint
 from kubesched.framework.records import State
 from kubesched.framework.status import error, pending, unresolvable
-from tests.core.queue.bench import NODE_ADD, POD_LABEL, POD_UNGATED, PVC_ADD, Bench, Gate, Rejector, pod
 
 ON_UNGATING = (Hint("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),)
 
@@ -107,8 +107,7 @@ def test_a_gate_that_raises_or_talks_nonsense_holds_only_its_pod(answer):
 def test_a_gated_pod_was_not_tried():
     bench = Bench(Gate("Gate", "a"))
     bench.add(pod("a"))
-    waiting = bench.kube.find("uid-a")
-    assert waiting is not None
+    waiting = bench.waiting("a")
     assert (waiting.attempts, waiting.unschedulable_count, waiting.errors_in_a_row) == (0, 0, 0)
     assert waiting.first_attempt is None
     assert waiting.rejectors == {"Gate"}

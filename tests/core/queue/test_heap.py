@@ -2,10 +2,10 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.queue.bench import at, pod
 
 from kubesched.core.queue.heap import Heap
 from kubesched.framework.queued import QueuedPod
-from tests.core.queue.bench import at, pod
 
 
 def queued(name: str, priority: object = 0, seq: int = 0) -> QueuedPod:
@@ -104,7 +104,7 @@ def test_what_was_taken_out_is_not_kept_for_ever():
     assert len(heap._heap) < 100
 
 
-@given(st.lists(st.tuples(st.sampled_from("push pop remove".split()), st.integers(0, 7), st.integers(0, 4))))
+@given(st.lists(st.tuples(st.sampled_from(["push", "pop", "remove"]), st.integers(0, 7), st.integers(0, 4))))
 def test_it_agrees_with_a_sorted_list(steps):
     heap = Heap(by_priority)
     pods = [queued(f"p{number}", 0, number) for number in range(8)]

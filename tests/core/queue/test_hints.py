@@ -1,6 +1,18 @@
 """Which event wakes which pod."""
 
 import pytest
+from tests.core.queue.bench import (
+    NODE_ADD,
+    NODE_ALLOCATABLE,
+    NODE_LABEL,
+    NODE_TAINT,
+    POD_DELETE,
+    PVC_ADD,
+    Rejector,
+    at,
+    node,
+    pod,
+)
 
 from kubesched.core.queue.hints import EVERYTHING, EXTENDER, NODE_TAINTS, HintMap, Strategy
 from kubesched.framework.errors import PluginError
@@ -15,18 +27,6 @@ from kubesched.framework.events import (
 from kubesched.framework.extender import Extender
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
-from tests.core.queue.bench import (
-    NODE_ADD,
-    NODE_ALLOCATABLE,
-    NODE_LABEL,
-    NODE_TAINT,
-    POD_DELETE,
-    PVC_ADD,
-    Rejector,
-    at,
-    node,
-    pod,
-)
 
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 PROBLEMS: list[tuple[str, str, str]] = []
@@ -129,7 +129,11 @@ def test_a_hint_sees_the_pod_and_both_versions():
         def filter(self, cycle, pod, node): ...
 
         def events_to_register(self):
-            return [Hint("Node", Action.UPDATE_NODE_LABEL, lambda *arguments: seen.append(arguments) or SKIP)]
+            return [Hint("Node", Action.UPDATE_NODE_LABEL, self._look)]
+
+        def _look(self, pod, old, new):
+            seen.append((pod, old, new))
+            return SKIP
 
     waiting, old, new = rejected("Curious"), node(), node()
     hint_map(Curious()).ask(waiting, NODE_LABEL, old, new)
@@ -163,7 +167,7 @@ class Scorer:
 
 
 def listeners(hints: HintMap) -> list[tuple[str, Hint]]:
-    return [tuple(listener) for listener in hints._listeners["default-scheduler"]]
+    return [(plugin, hint) for plugin, hint in hints._listeners["default-scheduler"]]
 
 
 def test_a_plugin_that_does_not_say_listens_to_everything():
@@ -238,13 +242,13 @@ def test_a_plugin_that_registers_nonsense_is_named_at_once(returned):
 @pytest.mark.parametrize(
     ("hint", "expected"),
     [
-        (Hint("Node", Action.UPDATE_NODE_LABEL), ("NodeUpdateNodeLabel",)),
+        (Hint("Node", Action.UPDATE_NODE_LABEL), "NodeUpdateNodeLabel"),
         (
             Hint("Node", Action.ADD | Action.UPDATE_NODE_TAINT | Action.DELETE),
-            ("NodeAdd", "NodeDelete", "NodeUpdateNodeTaint"),
+            "NodeAdd, NodeDelete, NodeUpdateNodeTaint",
         ),
-        (Hint("PersistentVolumeClaim", Action.UPDATE), ("PersistentVolumeClaimUpdate",)),
-        (Hint("Pod", Action.ALL), ("Pod",)),
+        (Hint("PersistentVolumeClaim", Action.UPDATE), "PersistentVolumeClaimUpdate"),
+        (Hint("Pod", Action.ALL), "Pod"),
     ],
 )
 def test_what_may_wake_a_pod_is_said_by_name(hint, expected):
@@ -252,19 +256,34 @@ def test_what_may_wake_a_pod_is_said_by_name(hint, expected):
         def events_to_register(self):
             return [hint]
 
-    assert hint_map(Only()).labels(rejected("Only")) == expected
+    assert hint_map(Only()).alarm(rejected("Only")) == expected
 
 
 def test_only_its_own_rejectors_count_and_each_event_once():
     hints = hint_map(
         Rejector("R", POD_DELETE, NODE_TAINT), Rejector("S", POD_DELETE, PVC_ADD), Rejector("T", NODE_LABEL)
     )
-    assert hints.labels(rejected("S", "R")) == ("PodDelete", "NodeUpdateNodeTaint", "PersistentVolumeClaimAdd")
-    assert hints.labels(rejected("Nobody")) == ()
+    assert hints.alarm(rejected("S", "R")) == "PodDelete, NodeUpdateNodeTaint, PersistentVolumeClaimAdd"
 
 
 def test_a_gated_pod_waits_for_what_its_gate_registered():
     hints = hint_map(Rejector("R", POD_DELETE), Rejector("G", PVC_ADD))
     gated = rejected("R", "G")
     gated.gate = "G"
-    assert hints.labels(gated) == ("PersistentVolumeClaimAdd",)
+    assert hints.alarm(gated) == "PersistentVolumeClaimAdd"
+
+
+def test_a_plugin_may_say_that_no_event_can_help():
+    hints = hint_map(Rejector("R", POD_DELETE), Silent(), Scorer())
+    assert hints.alarm(rejected("Silent")) == "only the flush: no event can help, say Silent"
+    assert hints.alarm(rejected("Silent", "R")) == "PodDelete"
+    gated = rejected("R", "Silent")
+    gated.gate = "Silent"
+    assert hints.alarm(gated) == "only the flush: no event can help, say Silent"
+
+
+def test_a_pod_that_sleeps_though_nobody_wanted_it_so_has_no_alarm():
+    hints = hint_map(Silent(), Scorer())
+    assert hints.alarm(rejected("Stranger")) is None
+    assert hints.alarm(rejected("Silent", "Scorer")) is None
+    assert hints.alarm(rejected("Silent", profile="who")) is None

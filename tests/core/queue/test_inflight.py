@@ -1,16 +1,16 @@
 """The log of what happens while pods are being tried: complete for those in it, and nothing more."""
 
 import pytest
+from tests.core.queue.bench import NODE_ADD, NODE_LABEL, POD_DELETE, pod
 
 from kubesched.core.queue.inflight import InFlight
 from kubesched.framework.errors import InternalError
-from tests.core.queue.bench import NODE_ADD, NODE_LABEL, POD_DELETE, pod
 
 
 def test_with_nothing_in_flight_nothing_is_written_down():
     log = InFlight()
     log.record(NODE_ADD, None, None)
-    assert log.events == ()
+    assert not log.events
 
 
 def test_a_pod_is_told_what_happened_after_it_had_left():
@@ -37,7 +37,7 @@ def test_events_go_when_the_oldest_pod_that_could_ask_has_gone():
     assert [h.event for h in log.events] == [NODE_LABEL]
     assert [h.event for h in log.since("uid-c")] == [NODE_LABEL]
     log.end("uid-c")
-    assert log.events == ()
+    assert not log.events
     assert len(log) == 0
 
 
@@ -49,7 +49,7 @@ def test_ending_twice_or_for_a_stranger_changes_nothing():
     assert len(log.events) == 1
     log.end("uid-a")
     log.end("uid-a")
-    assert log.events == ()
+    assert not log.events
 
 
 def test_a_pod_cannot_be_in_flight_twice():
@@ -67,7 +67,7 @@ def test_pods_of_one_name_and_two_uids_are_two_pods():
     log.end("old")
     assert "new" in log
     assert log.since("new") == []
-    assert log.events == ()
+    assert not log.events
 
 
 def test_the_log_stays_small_while_pods_come_and_go():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.core.queue.bench import NODE_ADD, NODE_LABEL, NODE_TAINT, POD_LABEL, POD_UNGATED, PVC_ADD, SECOND, node, pod
 
 from kubesched.api.time import Instant
 from kubesched.cluster.podinfo import PodInfo
@@ -23,7 +24,6 @@ from kubesched.framework.events import (
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
 from kubesched.framework.status import SUCCESS, unresolvable
-from tests.core.queue.bench import NODE_ADD, NODE_LABEL, NODE_TAINT, POD_LABEL, POD_UNGATED, PVC_ADD, SECOND, node, pod
 
 LISTENS = {
     "Picky": {NODE_ADD: lambda about: about == "good", NODE_TAINT: lambda about: True},
@@ -56,10 +56,10 @@ class Known:
     flushed: int = 0
     left: int | None = None  # while in flight: how long the history was
 
-    def until(self) -> int | None:
+    def until(self) -> int:
         failures = self.errors or self.rejections
-        wait = min(SECOND * 2 ** (failures - 1), 10 * SECOND) if failures else None
-        return None if wait is None else (self.since + wait) // SECOND
+        wait = min(SECOND * 2 ** (failures - 1), 10 * SECOND)
+        return (self.since + int(wait)) // SECOND if failures else -1
 
     def rank(self) -> tuple[int, int, int]:
         return -self.priority, self.since, self.seq
@@ -100,8 +100,7 @@ class Model:
         if p.gate:
             p.place, p.who = "Gated", p.who | {"Gate"}
             return
-        until = p.until()
-        held = meaning == "after backoff" and until is not None and until >= self.now // SECOND
+        held = meaning == "after backoff" and p.until() >= self.now // SECOND
         p.place = "Backoff" if held else "Active"
 
     def happens(self, event: ClusterEvent, about: str, sleepers: list[Known]) -> None:
@@ -114,16 +113,17 @@ class Model:
     def back(self, p: Known, who: frozenset[str], pending: frozenset[str]) -> None:
         p.who, p.pending, p.since, p.flushed = who | pending, pending, self.now, 0
         p.errors, p.rejections = (0, p.rejections + 1) if p.who else (p.errors + 1, p.rejections)
-        missed = [self.meaning(p, *what) for what in self.history[p.left :]] if p.left is not None else ["after backoff"]
+        if p.left is None or not p.who:
+            said = {"after backoff"}
+        else:
+            said = {self.meaning(p, *what) for what in self.history[p.left :]}
         p.left = None
-        if not p.who:
-            missed = ["after backoff"]
-        self.go(p, "at once" if "at once" in missed else "after backoff" if "after backoff" in missed else "no")
+        self.go(p, next((meaning for meaning in ("at once", "after backoff") if meaning in said), "no"))
 
     def overdue(self) -> int | None:
         sleepers = self.at("Parked") + self.at("Gated")
-        looks = [next(t for t in range(0, 10**9, 30) if t * SECOND - max(p.since, p.flushed) > 300 * SECOND) for p in sleepers]
-        return min(looks, default=None)
+        since = min((max(p.since, p.flushed) for p in sleepers), default=None)
+        return None if since is None else next(t for t in range(0, 10**9, 30) if t * SECOND > since + 300 * SECOND)
 
     def deadline(self) -> int | None:
         ends = [p.until() + 1 for p in self.at("Backoff")]
@@ -134,9 +134,7 @@ class Model:
             if p.until() < self.now // SECOND:
                 p.place = "Active"
         late = self.now // (30 * SECOND) * 30 * SECOND
-        sleepers = [
-            p for p in self.at("Parked") + self.at("Gated") if late - max(p.since, p.flushed) > 300 * SECOND
-        ]
+        sleepers = [p for p in self.at("Parked") + self.at("Gated") if late - max(p.since, p.flushed) > 300 * SECOND]
         for p in sleepers:
             p.flushed = self.now
         if sleepers:
@@ -175,7 +173,10 @@ class Broken:
     def filter(self, cycle, pod, node): ...
 
     def events_to_register(self):
-        return [Hint("PersistentVolumeClaim", Action.ADD, lambda pod, old, new: 1 // 0)]
+        return [Hint("PersistentVolumeClaim", Action.ADD, self._look)]
+
+    def _look(self, pod, old, new):
+        raise RuntimeError("this hint never works")
 
 
 class Deaf:
@@ -358,10 +359,11 @@ class QueueAgainstModel(RuleBasedStateMachine):
     @invariant()
     def nobody_sleeps_without_an_alarm_clock(self) -> None:
         for p in self.model.pods.values():
-            heard = ["Gate"] if p.gate else sorted(p.who)
-            asleep = p.place in ("Parked", "Gated")
-            expected = None if p.place == "Trying" else any(LISTENS[who] for who in heard) if asleep else True
-            assert (self.queue.alarm(p.uid) is not None) == bool(expected)
+            alarm = self.queue.alarm(p.uid)
+            assert (alarm is None) == (p.place == "Trying")
+            if alarm is not None and p.place in ("Parked", "Gated"):
+                listening = any(LISTENS[who] for who in (["Gate"] if p.gate else p.who))
+                assert alarm.startswith("only the flush") != listening
 
 
 TestQueueAgainstModel = QueueAgainstModel.TestCase

@@ -1,9 +1,9 @@
 """Promises of room on a node: made, kept when a pod changes, and taken back."""
 
 import pytest
+from tests.core.queue.bench import Bench, Rejector, at, pod
 
 from kubesched.core.queue.nominator import Nominator
-from tests.core.queue.bench import Bench, Rejector, pod
 
 
 def names(nominator: Nominator) -> dict[str, list[str]]:
@@ -78,7 +78,7 @@ def test_a_promise_goes_with_the_pod_wherever_it_is():
     assert bench.pop() == "tried"
     bench.add(pod("waiting", nominated="n1"))
     for name in ("active", "tried", "waiting"):
-        bench.queue.delete(f"uid-{name}", 0)
+        bench.queue.delete(f"uid-{name}", at(0))
     assert bench.queue.nominated() == {}
 
 
@@ -86,7 +86,7 @@ def test_a_pod_nobody_waits_for_is_promised_nothing():
     bench = Bench()
     bench.queue.nominate(pod("stranger"), "n1")
     gone = bench.add(pod("gone"))
-    bench.queue.delete(gone.uid, 0)
+    bench.queue.delete(gone.uid, at(0))
     bench.life.move(gone, "gone")
     bench.queue.nominate(gone, "n1")
     assert bench.queue.nominated() == {}

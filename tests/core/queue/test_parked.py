@@ -1,11 +1,11 @@
 """The pods that sleep: filed by who turned them down, and by when they have slept too long."""
 
 import pytest
+from tests.core.queue.bench import SECOND, at, pod
 
 from kubesched.api.time import minutes, seconds
 from kubesched.core.queue.parked import Parked
 from kubesched.framework.queued import QueuedPod
-from tests.core.queue.bench import SECOND, at, pod
 
 
 def sleeper(name: str, *rejectors: str, since: float = 0) -> QueuedPod:
@@ -72,7 +72,7 @@ def test_a_pod_has_slept_too_long_at_the_first_look_after_its_time(since, longes
     parked = Parked(seconds(longest), at(start))
     parked.put(sleeper("a", "Fit", since=since))
     assert parked.deadline == at(due)
-    assert parked.overdue(at(due) - 1) == []
+    assert parked.overdue(at(due - 1e-9)) == []
     assert names(parked.overdue(at(due))) == ["a"]
 
 

@@ -1,13 +1,6 @@
 """The queue as a whole: pods come, change, are tried, come back, sleep and are woken."""
 
 import pytest
-
-from kubesched.api.time import seconds
-from kubesched.core.queue import PriorityQueue
-from kubesched.framework.errors import InternalError
-from kubesched.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, QueueingHint
-from kubesched.framework.profile import Profile
-from kubesched.framework.records import State
 from tests.core.queue.bench import (
     NODE_ADD,
     NODE_ALLOCATABLE,
@@ -24,9 +17,15 @@ from tests.core.queue.bench import (
     pod,
 )
 
+from kubesched.api.time import seconds
+from kubesched.core.queue import PriorityQueue
+from kubesched.framework.errors import InternalError
+from kubesched.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, QueueingHint
+from kubesched.framework.profile import Profile
+from kubesched.framework.records import State
+
 FIT = Rejector("Fit", NODE_ADD, POD_DELETE)
 NEVER = Rejector("Never", NODE_ADD, POD_LABEL, answer=QueueingHint.SKIP)
-SLOW_LANE = {"backoff_initial": seconds(100), "backoff_max": seconds(100)}
 
 
 def bench(*plugins, **queue) -> Bench:
@@ -45,7 +44,6 @@ def parked(name: str = "a", *rejectors: str, **queue) -> Bench:
 
 def test_a_new_pod_is_ready_at_once():
     world = bench()
-    assert not world.queue.ready
     assert world.queue.pop(at(0)) is None
     world.add(pod("a"), 1.5)
     assert world.queue.ready
@@ -62,6 +60,7 @@ def test_attempts_are_counted_and_the_first_is_remembered():
     world.notify(NODE_ADD, 5)
     assert world.pop(6) == "a"
     taken = world.taken["a"]
+    assert taken.rejectors == frozenset()  # what follows says nothing about the attempt before
     assert (taken.attempts, taken.first_attempt, taken.added) == (2, at(0), at(0))
 
 
@@ -89,7 +88,7 @@ def test_a_pod_seen_twice_is_one_pod():
     world.add(pod("a", priority=4))
     assert len(world.queue) == 0
     world.back("a", "Fit")
-    assert world.kube.find("uid-a").priority == 4
+    assert world.waiting("a").priority == 4
 
 
 @pytest.mark.parametrize("place", ["active", "backoff", "errors", "parked", "gated", "in flight"])
@@ -128,7 +127,7 @@ def test_a_pod_that_does_not_fit_sleeps():
     assert world.state("a") is State.PARKED
     assert not world.queue.ready
     assert world.queue.alarm("uid-a") == "NodeAdd, PodDelete, NodeUpdateNodeTaint"
-    waiting = world.kube.find("uid-a")
+    waiting = world.waiting("a")
     assert (waiting.unschedulable_count, waiting.errors_in_a_row) == (1, 0)
     assert waiting.rejectors == {"Fit"}
 
@@ -157,7 +156,7 @@ def test_an_error_after_a_rejection_is_an_error():
     world.notify(NODE_ADD, 3)
     world.pop(3)
     world.back("a", seconds=3)
-    waiting = world.kube.find("uid-a")
+    waiting = world.waiting("a")
     assert (waiting.unschedulable_count, waiting.errors_in_a_row, waiting.rejectors) == (1, 1, frozenset())
     assert world.state("a") is State.BACKOFF
     assert not world.queue.ready
@@ -171,7 +170,7 @@ def test_a_rejection_ends_a_row_of_errors():
         world.tick(now)
         world.pop(now)
         world.back("a", *rejectors, seconds=now)
-    waiting = world.kube.find("uid-a")
+    waiting = world.waiting("a")
     assert (waiting.unschedulable_count, waiting.errors_in_a_row) == (1, 0)
 
 
@@ -188,7 +187,7 @@ def test_a_failed_bind_backs_off_though_nothing_happened():
 def test_a_pod_that_comes_back_twice_is_a_bug_that_is_named():
     world = parked()
     with pytest.raises(InternalError, match="default/a came back and is queued"):
-        world.queue.put_back(world.kube.find("uid-a"), at(1), rejectors=["Fit"])
+        world.queue.put_back(world.waiting("a"), at(1), rejectors=["Fit"])
 
 
 def test_a_pod_tried_lately_goes_behind_its_equals():
@@ -228,15 +227,17 @@ def test_a_pod_that_keeps_failing_does_not_stand_before_a_newer_one():
 def test_the_backoff_of_each_failure_is_twice_the_last(errors):
     world = bench()
     world.add(pod("a"))
-    now, waits = 0, []
+    now, waits = 0.0, []
     for _ in range(6):
         world.pop(now)
         if not errors:
             world.add(pod("busy", priority=-1), now)  # so that nothing is taken early
             world.notify(NODE_ADD, now)
         world.back("a", *(() if errors else ("Fit",)), seconds=now)
-        waits.append(world.deadline() - 1 - now)
-        now = world.deadline()
+        deadline = world.deadline()
+        assert deadline is not None
+        waits.append(deadline - 1 - now)
+        now = deadline
         world.tick(now)
         assert world.state("a") is State.ACTIVE
     assert waits == [1, 2, 4, 8, 10, 10]
@@ -413,7 +414,7 @@ def test_an_update_in_flight_is_asked_about_on_return_and_the_pod_comes_back_as_
     assert logged(world) == ["UnschedulablePodUpdatePodLabel"]
     world.back("a", "Labels")
     assert world.state("a") is State.BACKOFF
-    assert world.kube.find("uid-a").info is changed
+    assert world.waiting("a").info is changed
 
 
 def test_an_update_of_a_pod_being_bound_is_none_of_the_queues_business():
@@ -452,7 +453,7 @@ def test_an_update_of_a_pod_that_backs_off_does_not_cut_it_short(rejectors):
     world.back("a", *rejectors)
     world.update(changed := pod("a", priority=3), POD_LABEL, seconds=0.5)
     assert world.state("a") is State.BACKOFF
-    assert world.kube.find("uid-a").info is changed
+    assert world.waiting("a").info is changed
     assert world.deadline() == 2
 
 
@@ -471,7 +472,7 @@ def test_an_update_of_a_sleeping_pod_wakes_it_where_a_rejector_asked_for_that(ev
     world.park(pod("a"), "Labels")
     world.update(changed := pod("a", labels={"x": "y"}), *events, seconds=now)
     assert world.states() == {"a": expected}
-    assert world.kube.find("uid-a").info is changed
+    assert world.waiting("a").info is changed
 
 
 def test_an_update_whose_hint_says_no_leaves_the_pod_asleep():
@@ -492,7 +493,7 @@ def test_an_update_stops_asking_once_the_pod_is_awake():
 
 
 def test_activating_a_sleeping_pod_makes_it_ready_whatever_its_backoff():
-    world = parked(**SLOW_LANE)
+    world = parked(backoff_initial=seconds(100), backoff_max=seconds(100))
     world.activate("a", seconds=0.1)
     assert world.state("a") is State.ACTIVE
     assert world.causes("a")[-1] == "activated"
@@ -578,7 +579,11 @@ def test_within_one_second_the_higher_priority_is_first():
 
 def test_without_cutting_the_earlier_end_is_first():
     world = turned_down_together(("early-low", 1, 0.1), ("late-high", 9, 0.9), pop_from_backoff=False)
-    assert [p.info.name for p in (world.kube._backoff.pop(), world.kube._backoff.pop())] == ["early-low", "late-high"]
+    world.tick(1)
+    assert world.states() == {"early-low": "Backoff", "late-high": "Backoff"}
+    world.tick(2)  # both have ended by now; the end that came first went first
+    expired = [r.pod.removeprefix("default/") for r in world.life.recent if r.cause == "expired"]
+    assert expired == ["early-low", "late-high"]
 
 
 def test_errors_end_in_the_order_of_their_ends_alone():
@@ -628,7 +633,7 @@ def test_whoever_has_slept_for_five_minutes_is_tried_without_a_reason():
     assert world.pop(331) == "a"
     assert world.taken["a"].flushed == at(330)
     world.back("a", "Never", seconds=332)
-    assert world.kube.find("uid-a").flushed is None
+    assert world.waiting("a").flushed is None
 
 
 def test_a_flushed_pod_whose_backoff_is_not_over_waits_for_that():
@@ -692,12 +697,13 @@ def test_pods_are_counted_by_place():
 
 
 def test_alarms_say_what_each_pod_waits_for():
-    world = bench(FIT, Gate("Gate", "gated"), Rejector("Deaf"))
-    for name in ("backoff", "parked", "deaf"):
+    world = bench(FIT, Gate("Gate", "gated"), Rejector("Deaf"), NEVER)
+    for name in ("backoff", "parked", "deaf", "lost"):
         world.add(pod(name))
     world.drain()
     world.back("parked", "Fit")
     world.back("deaf", "Deaf")
+    world.back("lost", "Stranger")
     world.back("backoff")
     world.add(pod("gated"))
     world.add(pod("active"))
@@ -705,8 +711,9 @@ def test_alarms_say_what_each_pod_waits_for():
         "active": "active",
         "backoff": "backoff until 1970-01-01T00:00:02Z",
         "parked": "NodeAdd, PodDelete, NodeUpdateNodeTaint",
-        "deaf": None,  # nothing but the flush
-        "gated": None,  # its gate registered nothing
+        "deaf": "only the flush: no event can help, say Deaf",
+        "gated": "only the flush: no event can help, say Gate",
+        "lost": None,
         "stranger": None,
     }
 
@@ -741,7 +748,7 @@ def test_rejected_pods_are_counted_by_plugin_and_profile_while_they_are_queued()
 def test_pods_that_come_into_a_place_are_counted_by_what_brought_them(script, expected):
     gate = Gate("Gate")
     world = bench(FIT, gate)
-    now = 0.0
+    now, before = 0.0, dict[tuple[str, str], int]()
     steps = {
         "gate": lambda: gate.closed.add("a"),
         "add": lambda: world.add(pod("a"), now),

@@ -56,14 +56,10 @@ class HintMap:
     def __init__(self, profiles: Mapping[str, Profile], complain: Complain) -> None:
         self._complain = complain
         self._listeners = {name: tuple(_listeners(profile)) for name, profile in profiles.items()}
-        self._silent = {
-            name_of(plugin)
-            for profile in profiles.values()
-            for plugin in profile.plugins
-            if hasattr(plugin, "events_to_register")
-        }
+        self._deaf = {name: _deaf(profile, self._listeners[name]) for name, profile in profiles.items()}
         self._matching: dict[tuple[str, ClusterEvent], tuple[Listener, ...]] = {}
         self._plugins: dict[ClusterEvent, tuple[str, ...]] = {}
+        self._alarms: dict[tuple[str, frozenset[str]], str | None] = {}
         self.asked: dict[tuple[str, str, str], int] = {}
         """(plugin, event label, answer) → how often a hint answered so; `Error` where it failed."""
 
@@ -99,17 +95,24 @@ class HintMap:
             strategy = Strategy.BACKOFF  # unless the plugin it is pending on says more
         return strategy
 
-    def labels(self, pod: QueuedPod) -> tuple[str, ...]:
-        """The events that may wake a pod, by name: those its gate or else its rejectors registered."""
-        listeners = self._listeners.get(pod.info.pod.spec.scheduler_name, ())
-        who = {pod.gate} if pod.gate else pod.rejectors
-        heard = (label for plugin, hint in listeners if plugin in who for label in _labels(hint))
-        return tuple(dict.fromkeys(heard))
+    def alarm(self, pod: QueuedPod) -> str | None:
+        """What may wake a sleeping pod: the events that its gate, or else its rejectors, registered.
 
-    def deaf(self, pod: QueuedPod) -> bool:
-        """Whether everyone who turned it down said on purpose that no event can help."""
-        heard = {listener.plugin for listener in self._listeners.get(pod.info.pod.spec.scheduler_name, ())}
-        return bool(pod.rejectors) and pod.rejectors <= self._silent - heard
+        None for a pod that nothing wakes though nobody wanted it so; a plugin may say that no event can help.
+        """
+        key = pod.info.pod.spec.scheduler_name, frozenset((pod.gate,)) if pod.gate else pod.rejectors
+        if key not in self._alarms:
+            self._alarms[key] = self._what_wakes(*key)
+        return self._alarms[key]
+
+    def _what_wakes(self, profile: str, who: frozenset[str]) -> str | None:
+        listeners = self._listeners.get(profile, ())
+        labels = dict.fromkeys(label for plugin, hint in listeners if plugin in who for label in _labels(hint))
+        if labels:
+            return ", ".join(labels)
+        if who and who <= self._deaf.get(profile, frozenset()):
+            return f"only the flush: no event can help, say {', '.join(sorted(who))}"
+        return None
 
     def _matches(self, profile: str, event: ClusterEvent) -> tuple[Listener, ...]:
         key = (profile, event)
@@ -170,6 +173,12 @@ def _registered(plugin: Plugin) -> tuple[Hint, ...]:
         if not isinstance(hint, Hint):
             raise PluginError(name_of(plugin), "events_to_register", f"returned {hint!r}, which is not a Hint")
     return hints
+
+
+def _deaf(profile: Profile, listeners: Iterable[Listener]) -> frozenset[str]:
+    """The plugins that registered nothing, on purpose."""
+    said = {name_of(plugin) for plugin in profile.plugins if hasattr(plugin, "events_to_register")}
+    return frozenset(said.difference(listener.plugin for listener in listeners))
 
 
 def _labels(hint: Hint) -> Iterator[str]:

@@ -163,11 +163,7 @@ class PriorityQueue:
         if pod is not None:
             return f"backoff until {format_rfc3339(self._rule.release(pod))}"
         pod = self._parked.get(uid)
-        if pod is None:
-            return None
-        if self._hints.deaf(pod):
-            return f"only the flush: {', '.join(sorted(pod.rejectors))} listens to no event"
-        return ", ".join(self._hints.labels(pod)) or None
+        return self._hints.alarm(pod) if pod is not None else None
 
     # ── pods come, change and go ─────────────────────────────────────────────────────────────────────────────
 
