@@ -290,9 +290,51 @@ def _check_logic(value: Any, schema: Json, path: str) -> Errors:
 # ── schemas themselves ──────────────────────────────────────────────────────────────────────────────────────
 
 
+_KEYWORDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("type", "format", "pattern", "title", "description", LIST_TYPE, "x-kubernetes-map-type"), (str,)),
+    **dict.fromkeys(("maximum", "minimum", "multipleOf"), (int, float)),
+    **dict.fromkeys(("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), (int,)),
+    **dict.fromkeys(("nullable", "uniqueItems", "exclusiveMaximum", "exclusiveMinimum"), (bool,)),
+    **dict.fromkeys((PRESERVE, INT_OR_STRING, EMBEDDED), (bool,)),
+    **dict.fromkeys(("required", "enum", "allOf", "anyOf", "oneOf", LIST_KEYS), (list,)),
+    **dict.fromkeys(("properties", "not", "items"), (dict,)),
+    "additionalProperties": (dict, bool),
+}
+_STRINGS = ("required", LIST_KEYS)
+_SCHEMAS = ("allOf", "anyOf", "oneOf")
+
+
+def malformed(schema: Any, path: str) -> Errors:
+    """Return what is no schema at all: keywords with values of the wrong type."""
+    if not isinstance(schema, dict):
+        return [field_type_invalid(path, schema, "must be a schema")]
+    errors: Errors = []
+    for name, types in _KEYWORDS.items():
+        value = schema.get(name)
+        if value is None:
+            continue
+        fits = isinstance(value, types) and (not isinstance(value, bool) or bool in types)
+        if fits and name in _STRINGS:
+            fits = all(isinstance(item, str) for item in value)
+        if not fits:
+            wanted = " or ".join(kind.__name__ for kind in types)
+            errors.append(field_type_invalid(f"{path}.{name}", value, f"must be of type {wanted}"))
+    if errors:
+        return errors
+    inner = [(f"{path}.properties[{name}]", one) for name, one in (schema.get("properties") or {}).items()]
+    inner += [(f"{path}.{name}", schema[name]) for name in ("items", "not") if schema.get(name) is not None]
+    if isinstance(schema.get("additionalProperties"), dict):
+        inner.append((f"{path}.additionalProperties", schema["additionalProperties"]))
+    for name in _SCHEMAS:
+        inner += [(f"{path}.{name}[{index}]", one) for index, one in enumerate(schema.get(name) or ())]
+    return [error for where, one in inner for error in malformed(one, where)]
+
+
 def check_schema(schema: Any, path: str, *, root: bool = True) -> Errors:
     """Return what keeps a schema from being structural."""
-    errors: Errors = []
+    if root and (errors := malformed(schema, path)):
+        return errors
+    errors = []
     kind = schema.get("type")
     free = schema.get(INT_OR_STRING) or (schema.get(PRESERVE) and not root)
     if not kind and not free:
