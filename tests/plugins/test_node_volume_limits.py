@@ -84,6 +84,14 @@ def test_every_driver_has_its_own_limit() -> None:
     assert cluster.rejects(NodeVolumeLimits(), pod("p", "a")) == {}
 
 
+def test_the_lower_limit_is_found_beside_a_higher_one() -> None:
+    both = csi_node("n1", csi_example_com=1, other_com=100)
+    there = pod("x", "c", on="n1")
+    cluster = Cluster(node("n1"), both, *disks("a", "c"), *disks("b", driver="other.com"), there)
+    assert cluster.rejects(NodeVolumeLimits(), pod("p", "a", "b")) == {"n1": REASON}
+    assert cluster.rejects(NodeVolumeLimits(), pod("p", "b")) == {}
+
+
 def test_volumes_attached_for_no_pod_count_too() -> None:
     attached = [attachment("one", "vol-b"), attachment("two", "vol-c", node="n2"), attachment("three", "missing")]
     cluster = Cluster(node("n1"), limited(1), *disks(*"abc"), *attached)

@@ -57,6 +57,12 @@ VIP = pod("vip", 100, 4)
             id="of equals, the one that runs longer may stay",
         ),
         pytest.param(
+            [pod("new", 1, 2, on="n1", started="02:00"), pod("old", 1, 2, on="n1", started="01:00")],
+            pod("vip", 100, 2),
+            ["new"],
+            id="whoever came to the node first",
+        ),
+        pytest.param(
             [pod("old", 1, 2, on="n1", started="01:00"), pod("waits", 1, 2, on="n1")],
             pod("vip", 100, 2),
             ["waits"],

@@ -403,6 +403,14 @@ def test_a_topology_that_is_not_allowed_is_told_before_too_little_room() -> None
     assert rejects(*objects) == {"a": NOT_ENOUGH_SPACE, "b": BIND_CONFLICT}
 
 
+def test_the_first_of_two_claims_that_cannot_be_met_is_told() -> None:
+    nothing = storage_class("nothing", "kubernetes.io/no-provisioner")
+    claims = [claim("one", storage_class="nothing"), claim("two")]
+    objects = [*claims, nothing, storage_class(), csi_driver()]
+    assert rejects(*objects, wanted=pod("p", "one", "two")) == {"a": BIND_CONFLICT, "b": BIND_CONFLICT}
+    assert rejects(*objects, wanted=pod("p", "two", "one")) == {"a": NOT_ENOUGH_SPACE, "b": NOT_ENOUGH_SPACE}
+
+
 def test_a_volume_that_is_there_needs_no_room() -> None:
     assert rejects(claim(), storage_class(), csi_driver(), volume(zone="za")) == {"b": NOT_ENOUGH_SPACE}
 

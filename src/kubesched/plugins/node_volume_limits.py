@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -30,6 +30,7 @@ from kubesched.plugins.csi_migration import InTree, in_tree_disk, in_tree_plugin
 from kubesched.plugins.volumes import (
     VolumeProblem,
     after_claim_change,
+    alike_volumes,
     claim_name,
     claim_not_found,
     class_of,
@@ -73,6 +74,7 @@ class NodeVolumeLimits:
     """
 
     name = "NodeVolumeLimits"
+    board: Literal["node", "row"] = "node"
 
     def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:
         return SUCCESS if _has_attachable(pod.pod) else SKIP
@@ -119,6 +121,9 @@ class NodeVolumeLimits:
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         return sign_volumes(pod)
 
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
+        return alike_volumes(pod)
+
 
 # ── counting ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -130,11 +135,12 @@ def _exceeds(objects: Objects, wanted: _Wanted, node: str, pods: Sequence[PodInf
     csi_node = objects.get(CSINode, node)
     limits = _limits(csi_node)
     new = dict(_counted(wanted.volumes, csi_node))
-    if not any(driver in limits for driver in new.values()):
+    asked = [limits[driver] for driver in new.values() if driver in limits]
+    if not asked:
         return False
     attached = wanted.attachments.get(node, ())
     at_most = sum(len(other.pod.spec.volumes) for other in pods) + len(attached) + len(new)
-    if at_most <= min(limits.values()):
+    if at_most <= min(asked):
         return False  # far from any limit: no need to look at each volume
 
     used: dict[str, str] = {}
