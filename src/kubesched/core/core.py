@@ -143,7 +143,7 @@ class Core:
 
     def _settle(self, effect: int, answer: Answer) -> None:
         heir = self.outbox.settle(effect)  # type: ignore[arg-type]  # an EffectId by its provenance
-        if answer.obj is not None:
+        if answer.obj is not None and watching.knows(self, answer.obj):
             watching.observe(self, answer.obj, gone=False)  # the server's word, ahead of the watch
         if heir is not None:
             heir(answer)

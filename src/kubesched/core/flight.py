@@ -64,9 +64,13 @@ class Promise(Struct, frozen=True):
 
 
 class Fence(Struct, frozen=True):
-    """Change the pod's status, so that its version moves on and a bind that is still under way must fail."""
+    """Change the pod's status, so that its version moves on and a bind that is still under way must fail.
+
+    It carries the version it saw: it must not overwrite what the bind itself wrote, should that come first.
+    """
 
     condition: PodCondition
+    resource_version: str
 
 
 class Pause(Struct, frozen=True):
@@ -91,7 +95,9 @@ class Flight:
         self.decision = decision
         self.node = decision.node
         self.node_uid = node_uid
-        self.version = ""  # of the pod, as our own last write returned it
+        self.version = ""  # of the pod, as our own last write or read returned it
+        self.carried = ""  # the version our last bind carried
+        self.fences = 0
         self.holds: dict[str, int] = {}  # plugin that asked for patience → its timer
         self.permission: Answer | None = None  # what came of that
         self.asks_permission = False  # nothing else is left to do before it
@@ -247,7 +253,8 @@ class Flight:
             doubt = self._doubt()
             if doubt is not None:
                 return doubt
-            answer = yield FencedBind(self.node, self._latest_version())
+            self.carried = self._latest_version()
+            answer = yield FencedBind(self.node, self.carried)
             self.binds += 1
             if answer.failure is None:
                 return SUCCESS
@@ -284,21 +291,32 @@ class Flight:
         return self._judge_pod(answer)
 
     def _resolve(self) -> Generator[Want, Answer, Status | None]:
-        """After an unknown outcome.  None: the pod is not bound and the old request can bind it no more."""
+        """After an unknown outcome.  None: the pod is not bound and the old request can bind it no more.
+
+        It can bind no more once the pod has another version than the request carries.  A read alone does not
+        make it so; hence the fence, and its version is looked at, for a write that changes nothing is no fence.
+        """
         delay = seconds(1)
         while True:
             answer = yield Read()
-            if answer.failure is None:
-                status = self._judge_pod(answer)
-                if status is not None:
-                    return status
-                answer = yield Fence(self._fence())
-                if answer.failure is None:
-                    return self._judge_pod(answer)
-            if answer.failure.reason == "NotFound":
+            if answer.obj is not None and not self._fenced(answer):
+                self.fences += 1
+                answer = yield Fence(self._fence(), self.version)
+                if answer.failure is not None and answer.failure.reason == "Conflict":
+                    continue  # the pod changed since we read it
+            if answer.obj is not None and self._fenced(answer):
+                return self._judge_pod(answer)
+            if answer.failure is not None and answer.failure.reason == "NotFound":
                 return error(_refused(answer.failure))
             yield Pause(delay)
             delay = Duration(min(2 * delay, ASK_AGAIN_AT_MOST))
+
+    def _fenced(self, answer: Answer) -> bool:
+        """Whether the pod in this answer is out of reach of our last bind: it has moved on, or is another."""
+        self._note_version(answer)
+        pod = answer.obj
+        mine = isinstance(pod, Pod) and pod.uid == self.info.uid
+        return not mine or self.version != self.carried or not self.carried
 
     def _judge_pod(self, answer: Answer) -> Status | None:
         pod = answer.obj
@@ -312,7 +330,8 @@ class Flight:
         return error(f"pod {self.info.key} is being deleted") if pod.terminating else None
 
     def _fence(self) -> PodCondition:
-        message = f"attempt {self.binds}: nobody answered whether the pod was bound to {self.node}"
+        which = f"attempt {self.queued.attempts}, bind {self.binds}, question {self.fences}"  # never the same twice
+        message = f"nobody answered whether the pod was bound to {self.node} ({which})"
         return PodCondition(type="PodScheduled", status="False", reason=UNKNOWN_OUTCOME, message=message)
 
     def _seen(self) -> Pod:

@@ -130,9 +130,11 @@ class Flying:
                 core.outbox.emit(ReadPod, heir, pod=info.key, uid=info.uid)
             case Promise(node):
                 core.outbox.emit(PatchPod, heir, pod=info.key, uid=info.uid, nominated_node_name=node)
-            case Fence(condition):
+            case Fence(condition, version):
                 stamped = core.failing.stamped(info, condition)
-                core.outbox.emit(PatchPod, heir, pod=info.key, uid=info.uid, condition=stamped)
+                core.failing.forget(info.uid)  # the pod's status no longer says what we last told it
+                fence = {"condition": stamped, "resource_version": version}
+                core.outbox.emit(PatchPod, heir, pod=info.key, uid=info.uid, **fence)
             case Pause(delay):
                 core.remind(delay, GoOn(info.uid, token))
             case WaitFor() as wait:

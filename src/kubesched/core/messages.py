@@ -6,6 +6,7 @@ Completed with that id; an answer that never comes is the world's to turn into a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NewType, TypeAlias
 
 from msgspec import Struct
@@ -63,6 +64,29 @@ class Effect(Struct, frozen=True, tag=True, tag_field="effect", kw_only=True, om
     id: EffectId
     cause: int
 
+    @classmethod
+    def match(cls, **fields: object) -> Like:
+        """What equals every effect of this type that has these fields, whatever its others are."""
+        return Like(cls, fields)
+
+
+class Like:
+    """Equal to any effect of a type with the fields that are named: `Bind.match(node="n1") in effects`."""
+
+    def __init__(self, kind: type[Effect], fields: Mapping[str, object]) -> None:
+        unknown = fields.keys() - set(kind.__struct_fields__)
+        assert not unknown, f"{kind.__name__} has no field {sorted(unknown)}"
+        self.kind = kind
+        self.fields = fields
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is self.kind and all(getattr(other, name) == value for name, value in self.fields.items())
+
+    __hash__ = None  # type: ignore[assignment]  # as with every pattern: equal to unequal things
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}.match({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
+
 
 class Bind(Effect, frozen=True, tag=True):
     """Bind a pod.  Fenced: it must fail unless the pod still has this uid and, where given, this version."""
@@ -74,12 +98,16 @@ class Bind(Effect, frozen=True, tag=True):
 
 
 class PatchPod(Effect, frozen=True, tag=True):
-    """Change a pod's status: its PodScheduled condition, the node it was promised, or both."""
+    """Change a pod's status: its PodScheduled condition, the node it was promised, or both.
+
+    Where a version is given it must fail unless the pod still has it.
+    """
 
     pod: str
     uid: str
     condition: PodCondition | None = None
     nominated_node_name: str | None = None
+    resource_version: str = ""
 
 
 class ReadPod(Effect, frozen=True, tag=True):

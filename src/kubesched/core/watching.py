@@ -44,6 +44,16 @@ def observe(core: Core, obj: KubeObject, gone: bool) -> None:
         _unreadable(core, core.mirror.invalid["Pod", obj.key], gone)
 
 
+def knows(core: Core, obj: KubeObject) -> bool:
+    """Whether this very object is in view.
+
+    An answer about any other has been overtaken: the watch was faster with its end, and will tell of a namesake.
+    """
+    pod = isinstance(obj, Pod)
+    seen = core.mirror.pods.get(obj.key) if pod else core.mirror.objects.get(type(obj), obj.key)
+    return seen is not None and seen.uid == obj.uid
+
+
 # ── nodes and everything else ────────────────────────────────────────────────────────────────────────────────
 
 

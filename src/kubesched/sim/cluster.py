@@ -117,7 +117,13 @@ class Cluster:
         return self._change("Pod", namespace, name, bound, Preconditions(uid or None, resource_version or None))
 
     def say(
-        self, namespace: str, name: str, uid: str, condition: Json | None = None, nominated: str | None = None
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        condition: Json | None = None,
+        nominated: str | None = None,
+        resource_version: str = "",
     ) -> Json:
         """Patch a pod's status: a condition, the node it was promised, or both."""
 
@@ -131,7 +137,7 @@ class Cluster:
                 said.pop("nominatedNodeName", None)
             return {**pod, "status": said}
 
-        return self._change("Pod", namespace, name, told, Preconditions(uid or None))
+        return self._change("Pod", namespace, name, told, Preconditions(uid or None, resource_version or None))
 
     def evict(self, namespace: str, name: str, uid: str, message: str, grace: int | None = None) -> None:
         """Say why a pod has to go, and delete it."""

@@ -174,7 +174,8 @@ class SimWorld:
     def _patch_pod(self, effect: PatchPod) -> Answer:
         namespace, name = _split(effect.pod)
         condition = None if effect.condition is None else msgspec.to_builtins(effect.condition)
-        return _pod_answer(self.cluster.say(namespace, name, effect.uid, condition, effect.nominated_node_name))
+        nominated, version = effect.nominated_node_name, effect.resource_version
+        return _pod_answer(self.cluster.say(namespace, name, effect.uid, condition, nominated, version))
 
     def _read_pod(self, effect: ReadPod) -> Answer:
         return _pod_answer(self.cluster.get("Pod", *_split(effect.pod)))

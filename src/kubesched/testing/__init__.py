@@ -1,0 +1,24 @@
+"""For whoever tests a plugin or the scheduler itself: builders, a core driven by hand, the conformance kit.
+
+`fixtures` needs pytest and `strategies` needs Hypothesis; the rest needs neither.
+"""
+
+from kubesched.testing.builders import bound, changed, make, namespace, node, pod
+from kubesched.testing.harness import answer, fail, observe, run, scheduler, tick, vanish, verify
+
+__all__ = [
+    "answer",
+    "bound",
+    "changed",
+    "fail",
+    "make",
+    "namespace",
+    "node",
+    "observe",
+    "pod",
+    "run",
+    "scheduler",
+    "tick",
+    "vanish",
+    "verify",
+]

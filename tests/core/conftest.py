@@ -1,0 +1,3 @@
+"""Fixtures of the core's tests."""
+
+from kubesched.testing.fixtures import cluster as cluster
