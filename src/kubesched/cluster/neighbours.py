@@ -65,6 +65,7 @@ class Neighbours:
     def __init__(self) -> None:
         self._classes: dict[str, dict[object, PodClass]] = {}
         self._holders: dict[bytes, AffinityHolders] = {}
+        self.shape = 0  # grows when a group of holders appears or disappears
 
     def classes(self, namespace: str | None = None) -> Iterator[PodClass]:
         """The classes of one namespace, or of all."""
@@ -100,11 +101,14 @@ class Neighbours:
             held = self._holders.get(pod.affinity_key)
             if held is None:
                 held = self._holders[pod.affinity_key] = AffinityHolders(pod)
+                self.shape += 1
             if not _count(held, row, sign):
                 del self._holders[pod.affinity_key]
+                self.shape += 1
 
     def fork(self) -> Neighbours:
         twin = Neighbours()
+        twin.shape = self.shape
         for namespace, classes in self._classes.items():
             twin._classes[namespace] = {key: _forked_class(pods) for key, pods in classes.items()}
         for key, held in self._holders.items():

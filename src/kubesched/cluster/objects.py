@@ -22,6 +22,7 @@ class Objects:
         self._observed: dict[type[KubeObject], dict[str, KubeObject]] = {}
         self._assumed: dict[type[KubeObject], dict[str, KubeObject]] = {}
         self.clock = 0  # grows with every change, assumed ones included
+        self._clocks: dict[type[KubeObject], int] = {}  # the clock at the latest change of each kind
         for obj in objects:
             self.observe(obj)
 
@@ -46,6 +47,18 @@ class Objects:
         namespace = self.get(Namespace, name)
         return None if namespace is None else namespace.metadata.labels
 
+    def changed(self, *kinds: type[KubeObject]) -> int:
+        """The clock at the latest change of any of these kinds: equal numbers mean that nothing about them changed."""
+        return max((self._clocks.get(kind, 0) for kind in kinds), default=0)
+
+    def any(self, *kinds: type[KubeObject]) -> bool:
+        """Whether there is any object of these kinds."""
+        return any(self._observed.get(kind) or self._assumed.get(kind) for kind in kinds)
+
+    def _tick(self, kind: type[KubeObject]) -> None:
+        self.clock += 1
+        self._clocks[kind] = self.clock
+
     # ── changing ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def observe(self, obj: KubeObject, gone: bool = False) -> KubeObject | None:
@@ -58,18 +71,18 @@ class Objects:
         assumed = self._assumed.get(kind, {}).get(key)
         if assumed is not None and (gone or _is_newer(obj, assumed)):
             del self._assumed[kind][key]
-        self.clock += 1
+        self._tick(kind)
         return before
 
     def assume(self, obj: KubeObject) -> None:
         """Believe a version nobody has told us yet."""
         self._assumed.setdefault(type(obj), {})[obj.key] = obj
-        self.clock += 1
+        self._tick(type(obj))
 
     def forget(self, kind: type[KubeObject], key: str) -> None:
         """Give up an assumption; nothing happens where there is none."""
         if self._assumed.get(kind, {}).pop(key, None) is not None:
-            self.clock += 1
+            self._tick(kind)
 
     def assumed(self) -> list[KubeObject]:
         return [obj for kept in self._assumed.values() for obj in kept.values()]
@@ -78,7 +91,7 @@ class Objects:
         twin = Objects()
         twin._observed = {kind: dict(kept) for kind, kept in self._observed.items()}
         twin._assumed = {kind: dict(kept) for kind, kept in self._assumed.items()}
-        twin.clock = self.clock
+        twin.clock, twin._clocks = self.clock, dict(self._clocks)
         return twin
 
 

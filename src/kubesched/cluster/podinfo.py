@@ -166,6 +166,12 @@ class PodInfo:
         return self.namespace, tuple(sorted(self.labels.items())), self.pod.terminating
 
     @cached_property
+    def fingerprint(self) -> bytes:
+        """Pods with the same fingerprint differ in nothing that says where they may go: made by one template."""
+        pod = self.pod
+        return msgspec.json.encode((self.namespace, self.labels, pod.metadata.owner_references, pod.spec))
+
+    @cached_property
     def affinity_key(self) -> bytes:
         """Pods with the same key ask the same of their neighbours."""
         affinity = self.pod.spec.affinity

@@ -27,6 +27,7 @@ from kubesched.cluster.vocab import ABSENT, V, Vocab
 
 _ROWS_AT_FIRST = 64
 _RESOURCES_AT_FIRST = 8
+_CHANGES_KEPT = 1 << 17
 
 
 class LabelColumn:
@@ -52,6 +53,10 @@ class NodeTable:
         self.stray: dict[str, dict[str, PodInfo]] = {}  # name of an unknown node → its pods by uid
         self.order = ZoneOrder()
         self.clock = 0
+        self.members = 0  # grows when a node comes or goes
+        self.trials = 0  # trials that have moves to take back: nothing derived from the table may be kept meanwhile
+        self._log: list[int] = []  # rows in the order they changed; ~row where the node itself did
+        self._log_start = 0  # the clock before the first of them
         self.neighbours = Neighbours()
         self.claims: dict[str, dict[int, int]] = {}  # "namespace/claim" → row → pods using it there
         self.ports: list[dict[HostPort, int]] = []
@@ -97,6 +102,22 @@ class NodeTable:
         self._names_shared = True
         return self.names
 
+    def remembers(self, clock: int) -> bool:
+        """Whether changes_since() can still tell what happened after a moment."""
+        return self._log_start <= clock <= self.clock
+
+    def changes_since(self, clock: int) -> tuple[list[int], list[int]]:
+        """Rows whose node changed since a moment, and rows of which anything did; each once, in order."""
+        entries = self._log[clock - self._log_start :]
+        changed = dict.fromkeys(~entry for entry in entries if entry < 0)
+        touched = dict.fromkeys(entry if entry >= 0 else ~entry for entry in entries)
+        return list(changed), list(touched)
+
+    def rewind(self, clock: int) -> None:
+        """For a Trial that has taken everything back: it was never there."""
+        del self._log[max(0, clock - self._log_start) :]
+        self.clock = clock
+
     # ── nodes come and go ────────────────────────────────────────────────────────────────────────────────────
 
     def add_node(self, node: Node) -> int:
@@ -123,6 +144,7 @@ class NodeTable:
             self.stray.setdefault(name, {})[pod.uid] = pod
         del self.row_of[name]
         self._forget_images(row)
+        self.members += 1
         self.order.remove(row)
         self._own_names()
         self.nodes[row], self.names[row] = None, ""
@@ -130,7 +152,7 @@ class NodeTable:
         for column in self.labels.values():
             column.codes[row] = ABSENT
         self.allocatable[row] = 0
-        self._touch(row)
+        self._touch(row, node=True)
         self._free_rows.append(row)
 
     # ── pods come and go ─────────────────────────────────────────────────────────────────────────────────────
@@ -214,7 +236,7 @@ class NodeTable:
         for key, label in self.labels.items():
             label.codes[row] = label.vocab.add(labels[key]) if key in labels else ABSENT
         self._learn_images(row, node)
-        self._touch(row)
+        self._touch(row, node=True)
 
     def _learn_images(self, row: int, node: Node) -> None:
         names = []
@@ -250,6 +272,7 @@ class NodeTable:
             self.features.append(frozenset())
         self.row_of[name] = row
         self.alive[row] = True
+        self.members += 1
         return row
 
     def _grow(self) -> None:
@@ -271,9 +294,14 @@ class NodeTable:
             self.names = list(self.names)
             self._names_shared = False
 
-    def _touch(self, row: int) -> None:
+    def _touch(self, row: int, node: bool = False) -> None:
         self.clock += 1
         self.generation[row] = self.clock
+        self._log.append(~row if node else row)
+        if len(self._log) > _CHANGES_KEPT:
+            half = len(self._log) // 2
+            del self._log[:half]
+            self._log_start += half
 
     # ── another time's view ──────────────────────────────────────────────────────────────────────────────────
 
@@ -300,7 +328,8 @@ class NodeTable:
         twin.images = {name: dict(sizes) for name, sizes in self.images.items()}
         twin.image_names, twin.features = list(self.image_names), list(self.features)
         twin.labels, twin.neighbours, twin.order = {}, self.neighbours.fork(), self.order.fork()
-        twin._free_rows = list(self._free_rows)
+        twin._free_rows, twin._log = list(self._free_rows), []
+        twin._log_start = self.clock
         return twin
 
 

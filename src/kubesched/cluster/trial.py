@@ -74,12 +74,18 @@ class Trial:
     def _remember(self, node: str) -> None:
         row = self.table.row_of.get(node)
         if row is not None and row not in self._before:
+            if not self._before:
+                self._clock = self.table.clock
+                self.table.trials += 1
             self._before[row] = (list(self.table.pods[row]), int(self.table.generation[row]))
 
     def _restore(self) -> None:
         """Everything is back but the order of pods and the generations; a Trial must leave no trace."""
+        if not self._before:
+            return
         for row, (pods, generation) in self._before.items():
             self.table.pods[row][:] = pods
             self.table.generation[row] = generation
-        self.table.clock = self._clock
+        self.table.rewind(self._clock)
+        self.table.trials -= 1
         self._before.clear()

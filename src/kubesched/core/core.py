@@ -19,6 +19,7 @@ from kubesched.cluster.objects import Objects
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.trial import Trial
 from kubesched.core import checks, watching
+from kubesched.core.board import Boards
 from kubesched.core.decisions import Decisions
 from kubesched.core.evicting import Evictions
 from kubesched.core.failing import Failing
@@ -50,6 +51,7 @@ class Core:
         queue: who is tried next; Kubernetes' queue where none is given.
         seed: of all luck.
         checks: verify the invariants after every event.
+        boards: keep answers from pods alike; they never change a decision.
         wait_for: kinds whose first complete view must have been told before anything is tried.
     """
 
@@ -61,6 +63,7 @@ class Core:
         seed: int = 0,
         checks: bool = True,
         features: Features | None = None,
+        boards: bool = True,
         wait_for: Iterable[str] = (),
     ) -> None:
         self.profiles = {profiles.name: profiles} if isinstance(profiles, Profile) else dict(profiles)
@@ -79,6 +82,7 @@ class Core:
         self.outbox = Outbox()
         self.timers: Timers[Reminder] = Timers()
         self.decisions = Decisions()
+        self.boards = Boards() if boards else None
         self.evictions = Evictions(self)
         self.failing = Failing(self)
         self.flying = Flying(self)
@@ -185,7 +189,7 @@ class Core:
             cycle.objects = self.mirror.objects.fork()
             self._go_on(queued, cycle, profile, attempt(cycle, profile), None)
         else:
-            self._decided(queued, cycle, profile, schedule(cycle, profile))
+            self._decided(queued, cycle, profile, schedule(cycle, profile, boards=self.boards))
 
     def _cycle(self, info: PodInfo) -> Cycle:
         return Cycle(

@@ -59,14 +59,14 @@ def pre_filter(cycle: Cycle, profile: Profile) -> PreFiltered:
     narrowed_by: list[str] = []
     for plugin in profile.pre_filter:
         name = name_of(plugin)
-        answer = _asked(f'running PreFilter plugin "{name}": ', plugin, "pre_filter", cycle, cycle.pod, cycle.nodes)
+        answer = asked(f'running PreFilter plugin "{name}": ', plugin, "pre_filter", cycle, cycle.pod, cycle.nodes)
         if isinstance(answer, NodeSubset):
             narrowed_by.append(name)
             names = answer.names if names is None else names & answer.names
             if not names:
                 return PreFiltered(unresolvable(_contradiction(narrowed_by)), names, tuple(narrowed_by))
             continue
-        status = _as_status(answer, name, "pre_filter")
+        status = as_status(answer, name, "pre_filter")
         if status.code is Code.SKIP:
             cycle.skip_filter.add(name)
         elif status.code is Code.UNRESOLVABLE:
@@ -111,7 +111,7 @@ def verdict_of(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Verdict:
             if not status.ok:
                 verdict.answer(i, status)
         return verdict
-    answer = _asked(where, tiers.plugin, "filter_all", cycle, cycle.pod, nodes)
+    answer = asked(where, tiers.plugin, "filter_all", cycle, cycle.pod, nodes)
     if not isinstance(answer, Verdict) or len(answer) != len(nodes):
         raise Broken(tiers.name, f"{where}filter_all must return a Verdict with one answer per node")
     return answer
@@ -121,7 +121,7 @@ def filter_one(cycle: Cycle, tiers: Tiers, node: NodeInfo) -> Status:
     """One filter's answer for one node.  Raises Broken."""
     where = f'running "{tiers.name}" filter plugin: '
     if tiers.one is not None:
-        status = _as_status(_asked(where, tiers.plugin, "filter", cycle, cycle.pod, node), tiers.name, "filter")
+        status = as_status(asked(where, tiers.plugin, "filter", cycle, cycle.pod, node), tiers.name, "filter")
     else:
         alone = Nodes(cycle.table, np.array([node.row], dtype=np.int32))
         status = verdict_of(cycle, tiers, alone).status(0)
@@ -200,7 +200,7 @@ def _tell(cycle: Cycle, profile: Profile, placed: bool, other: Any, node: NodeIn
     for plugin in profile.pre_filter:
         name = name_of(plugin)
         if name not in cycle.skip_filter and hasattr(plugin, hook):
-            _asked(f'running {title} on PreFilter plugin "{name}": ', plugin, hook, cycle, cycle.pod, other, node)
+            asked(f'running {title} on PreFilter plugin "{name}": ', plugin, hook, cycle, cycle.pod, other, node)
 
 
 # ── post_filter ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,9 +215,9 @@ def post_filter(cycle: Cycle, profile: Profile, rejected: Rejected) -> PostFilte
     for plugin in profile.post_filter:
         name = name_of(plugin)
         try:
-            answer = _asked("", plugin, "post_filter", cycle, cycle.pod, rejected)
+            answer = asked("", plugin, "post_filter", cycle, cycle.pod, rejected)
             nomination = answer if isinstance(answer, Nomination) else None
-            status = (nomination.status or SUCCESS) if nomination else _as_status(answer, name, "post_filter")
+            status = (nomination.status or SUCCESS) if nomination else as_status(answer, name, "post_filter")
         except Broken as broken:
             return PostFilterResult(error(broken.text).by(name))
         if status.ok:
@@ -243,7 +243,7 @@ def pre_score(cycle: Cycle, profile: Profile, nodes: Nodes) -> None:
     for plugin in profile.pre_score:
         name = name_of(plugin)
         where = f'running PreScore plugin "{name}": '
-        status = _as_status(_asked(where, plugin, "pre_score", cycle, cycle.pod, nodes), name, "pre_score")
+        status = as_status(asked(where, plugin, "pre_score", cycle, cycle.pod, nodes), name, "pre_score")
         if status.code is Code.SKIP:
             cycle.skip_score.add(name)
         elif not status.ok:
@@ -256,16 +256,21 @@ def score(cycle: Cycle, profile: Profile, nodes: Nodes) -> dict[str, Scores]:
     for tiers in profile.scores:
         if tiers.name in cycle.skip_score:
             continue
-        scores = _raw_scores(cycle, tiers, nodes)
-        if hasattr(tiers.plugin, "normalize_score"):
-            where = f'running Normalize on Score plugins: plugin "{tiers.name}" failed with: '
-            answer = _asked(where, tiers.plugin, "normalize_score", cycle, cycle.pod, scores)
-            scores = _as_scores(answer, len(nodes), tiers.name, where)
+        scores = normalized(cycle, tiers, raw_scores(cycle, tiers, nodes))
         low, high = int(scores.min()), int(scores.max())
         if low < MIN_SCORE or high > MAX_SCORE:
             raise Broken(tiers.name, _out_of_range(tiers.name, low if low < MIN_SCORE else high))
         weighted[tiers.name] = scores * profile.weights[tiers.name]
     return weighted
+
+
+def normalized(cycle: Cycle, tiers: Tiers, scores: Scores) -> Scores:
+    """Raw scores as the plugin itself normalises them, if it does.  Raises Broken."""
+    if not hasattr(tiers.plugin, "normalize_score"):
+        return scores
+    where = f'running Normalize on Score plugins: plugin "{tiers.name}" failed with: '
+    answer = asked(where, tiers.plugin, "normalize_score", cycle, cycle.pod, scores)
+    return _as_scores(answer, len(scores), tiers.name, where)
 
 
 def _out_of_range(plugin: str, value: int) -> str:
@@ -275,20 +280,26 @@ def _out_of_range(plugin: str, value: int) -> str:
     )
 
 
-def _raw_scores(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Scores:
-    where = f'running Score plugins: plugin "{tiers.name}" failed with: '
+def raw_scores(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Scores:
+    """One score plugin's word on a selection of nodes, before normalising.  Raises Broken."""
     if tiers.all is not None:
-        answer = _asked(where, tiers.plugin, "score_all", cycle, cycle.pod, nodes)
+        where = f'running Score plugins: plugin "{tiers.name}" failed with: '
+        answer = asked(where, tiers.plugin, "score_all", cycle, cycle.pod, nodes)
         return _as_scores(answer, len(nodes), tiers.name, where)
-    scores = np.empty(len(nodes), dtype=np.int64)
-    for i, node in enumerate(nodes):
-        answer = _asked(where, tiers.plugin, "score", cycle, cycle.pod, node)
-        if isinstance(answer, Status):
-            raise Broken(tiers.name, where + _error_text(answer))
-        if not isinstance(answer, (int, np.integer)) or isinstance(answer, bool):
-            raise Broken(tiers.name, f"{where}a score is an integer, not {answer!r}")
-        scores[i] = answer
-    return scores
+    return np.array([raw_score(cycle, tiers, node) for node in nodes], dtype=np.int64)
+
+
+def raw_score(cycle: Cycle, tiers: Tiers, node: NodeInfo) -> int:
+    """One score plugin's word on one node, before normalising.  Raises Broken."""
+    if tiers.one is None:
+        return int(raw_scores(cycle, tiers, Nodes(cycle.table, np.array([node.row], dtype=np.int32)))[0])
+    where = f'running Score plugins: plugin "{tiers.name}" failed with: '
+    answer = asked(where, tiers.plugin, "score", cycle, cycle.pod, node)
+    if isinstance(answer, Status):
+        raise Broken(tiers.name, where + _error_text(answer))
+    if not isinstance(answer, (int, np.integer)) or isinstance(answer, bool):
+        raise Broken(tiers.name, f"{where}a score is an integer, not {answer!r}")
+    return int(answer)
 
 
 def _as_scores(answer: Any, count: int, plugin: str, where: str) -> Scores:
@@ -311,12 +322,12 @@ def _shape(answer: Any) -> str:
 def ask(plugin: Plugin, hook: str, *args: Any) -> Status:
     """Ask a hook that answers with a Status; whatever goes wrong is an ERROR status.  Never raises."""
     try:
-        return _as_status(_asked("", plugin, hook, *args), name_of(plugin), hook)
+        return as_status(asked("", plugin, hook, *args), name_of(plugin), hook)
     except Broken as broken:
         return error(broken.text).by(broken.plugin)
 
 
-def _asked(where: str, plugin: Plugin, hook: str, *args: Any) -> Any:
+def asked(where: str, plugin: Plugin, hook: str, *args: Any) -> Any:
     try:
         return getattr(plugin, hook)(*args)
     except (InternalError, Broken):
@@ -325,7 +336,7 @@ def _asked(where: str, plugin: Plugin, hook: str, *args: Any) -> Any:
         raise Broken(name_of(plugin), where + words(problem)) from problem
 
 
-def _as_status(answer: Any, plugin: str, hook: str) -> Status:
+def as_status(answer: Any, plugin: str, hook: str) -> Status:
     if answer is None:
         return SUCCESS  # as Go's nil status
     if isinstance(answer, Status):

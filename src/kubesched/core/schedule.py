@@ -15,6 +15,7 @@ from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.trial import Trial
 from kubesched.cluster.types import Rows, Scores
 from kubesched.core import extenders, runner
+from kubesched.core.board import BoardColumns, Boards, NoBoard
 from kubesched.core.runner import Broken
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision, Outcome
@@ -29,26 +30,30 @@ _PERCENT_AT_LEAST = 5
 Attempt = Generator[HttpPost, Answer, Decision]
 
 
-def schedule(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Decision:
+def schedule(cycle: Cycle, profile: Profile, *, exhaustive: bool = False, boards: Boards | None = None) -> Decision:
     """Decide where the cycle's pod goes, or why nowhere.
 
     Args:
+        boards: answers kept from pods alike.  They never change a decision, only how soon it is there.
         exhaustive: also ask every filter about every node, and score a lone one: for explanations.  The node
             that is chosen, and the reasons, are the same.
     """
+    if boards is not None and not exhaustive:
+        decision = _by_board(cycle, profile, boards)
+        if decision is not None:
+            return decision
     steps = attempt(cycle, profile, exhaustive=exhaustive)
     try:
         step = next(steps)
     except StopIteration as done:
-        decision: Decision = done.value
-        return decision
+        worked_out: Decision = done.value
+        return worked_out
     raise InternalError(f"profile {profile.name} has an extender ({step.verb}) and nobody who could call it")
 
 
 def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Attempt:
     """The same, stopping wherever an extender must be asked."""
-    decision = Decision(cycle.pod, profile.name, cycle.number, cycle.now, cycle.table.share_names(), len(cycle.nodes))
-    decision.next_start = cycle.start
+    decision = _blank(cycle, profile)
     cycle.judge = runner.Examiner(profile)
     try:
         if not len(cycle.nodes):
@@ -69,6 +74,35 @@ def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Atte
     except Broken as broken:
         decision.outcome, decision.error, decision.nominate = Outcome.ERROR, broken.text, ""
     decision.notes.extend(cycle.notes)
+    return decision
+
+
+def _blank(cycle: Cycle, profile: Profile) -> Decision:
+    decision = Decision(cycle.pod, profile.name, cycle.number, cycle.now, cycle.table.share_names(), len(cycle.nodes))
+    decision.next_start = cycle.start
+    return decision
+
+
+def _by_board(cycle: Cycle, profile: Profile, boards: Boards) -> Decision | None:
+    """The same decision from answers kept from pods alike; None where the long way must be taken."""
+    board = boards.find(cycle, profile) if enough(profile, len(cycle.nodes)) >= len(cycle.nodes) > 0 else None
+    if board is None:
+        return None
+    try:
+        best = board.decide(cycle)
+    except NoBoard:
+        best = None
+    if best is None or not len(best):
+        cycle.forget()  # the long way begins with nothing
+        return None
+    decision = _blank(cycle, profile)
+    decision.best_rows, decision.outcome = best, Outcome.PLACED
+    decision.columns = BoardColumns(board, board.version, cycle.nodes.rows, cycle.start)
+    if len(board.feasible) == 1:
+        decision.node = decision.names[int(best[0])]
+    else:
+        _pick(cycle, profile, decision)
+    boards.hits += 1
     return decision
 
 
@@ -218,9 +252,9 @@ def _choose(
     cycle: Cycle, profile: Profile, feasible: Rows, decision: Decision, lone: bool
 ) -> Generator[HttpPost, Answer, None]:
     """Score the feasible nodes and pick one; a lone one needs no score."""
+    decision.best_rows = feasible
     if len(feasible) == 1 and not lone:
-        decision.best = (decision.names[int(feasible[0])],)
-        decision.node = decision.best[0]
+        decision.node = decision.names[int(feasible[0])]
         return
     nodes = Nodes(cycle.table, feasible)
     totals: Scores
@@ -237,20 +271,23 @@ def _choose(
     else:
         totals = np.ones(len(nodes), dtype=np.int64)
     decision.totals = totals
-    best = feasible[totals == totals.max()]
-    decision.best = tuple(sorted(decision.names[row] for row in best.tolist()))
-    decision.tie_rule = profile.tie
-    decision.node = _pick(cycle, profile, best, decision)
+    decision.best_rows = np.sort(feasible[totals == totals.max()])
+    _pick(cycle, profile, decision)
 
 
-def _pick(cycle: Cycle, profile: Profile, best: Rows, decision: Decision) -> str:
+def _pick(cycle: Cycle, profile: Profile, decision: Decision) -> None:
     """One of the best nodes, by the profile's rule."""
-    if profile.tie == "name" or len(best) == 1:
-        return decision.best[0]
-    if profile.tie == "first":
-        first = cycle.nodes.rows[np.isin(cycle.nodes.rows, best)][0]
-        return decision.names[int(first)]
-    return decision.best[cycle.luck.below(len(best), "tie")]
+    best = decision.best_rows
+    decision.tie_rule = profile.tie
+    if len(best) == 1:
+        row = best[0]
+    elif profile.tie == "name":
+        row = min(best.tolist(), key=decision.names.__getitem__)
+    elif profile.tie == "first":
+        row = cycle.nodes.rows[np.isin(cycle.nodes.rows, best)][0]
+    else:
+        row = best[cycle.luck.below(len(best), "tie")]
+    decision.node = decision.names[int(row)]
 
 
 # ── if none: can room be made? ───────────────────────────────────────────────────────────────────────────────

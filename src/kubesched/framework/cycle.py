@@ -92,6 +92,10 @@ class Cycle:
         assert value is None or isinstance(value, kind)
         return value
 
+    def forget(self) -> None:
+        """Begin again: nothing has been put, nobody has said SKIP."""
+        self.scratch, self.skip_filter, self.skip_score = {}, set(), set()
+
     def note(self, text: str) -> None:
         """Leave a remark in the Decision."""
         self.notes.append(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -119,6 +119,17 @@ class PostFilterResult(NamedTuple):
     victims: tuple[PodInfo, ...] = ()
 
 
+class Columns(Protocol):
+    """Columns of a moment that has passed, kept by somebody else."""
+
+    def fill(self, decision: Decision) -> None:
+        """Write feasible, rejected, scores and totals into a decision."""
+        ...
+
+
+_NO_ROWS: Rows = np.empty(0, dtype=np.int32)
+
+
 class Decision:
     """The account of one attempt.  Written by `schedule()` and the flight that follows; read by everyone else."""
 
@@ -133,11 +144,12 @@ class Decision:
         self.node = ""
         self.pre_filter: Status | None = None  # set when a pre_filter turned the pod down for all nodes
         self.pre_filter_nodes: tuple[str, ...] | None = None  # set when pre_filters narrowed the nodes
-        self.rejected = Rejected(names, node_count)
-        self.feasible: Rows = np.empty(0, dtype=np.int32)
-        self.scores: dict[str, Scores] = {}  # plugin → normalised and weighted, one per feasible row
-        self.totals: Scores | None = None  # None where nothing was scored
-        self.best: tuple[str, ...] = ()  # the nodes tied for the highest total
+        self._rejected = Rejected(names, node_count)
+        self._feasible: Rows = _NO_ROWS
+        self._scores: dict[str, Scores] = {}
+        self._totals: Scores | None = None
+        self.best_rows: Rows = _NO_ROWS  # tied for the highest total
+        self.columns: Columns | None = None  # where the columns are kept until somebody asks for them
         self.tie_rule = ""
         self.post_filter: PostFilterResult | None = None
         self.nominate: str | None = None  # promise room on this node; "" takes a promise back, None keeps it
@@ -155,7 +167,55 @@ class Decision:
     @property
     def names(self) -> list[str]:
         """Node names by row."""
-        return self.rejected.names
+        return self._rejected.names
+
+    # ── columns, fetched when first asked for ────────────────────────────────────────────────────────────────
+
+    def _fetch(self) -> None:
+        columns, self.columns = self.columns, None
+        if columns is not None:
+            columns.fill(self)
+
+    @property
+    def rejected(self) -> Rejected:
+        """Which nodes were turned down, by whom and why."""
+        self._fetch()
+        return self._rejected
+
+    @property
+    def feasible(self) -> Rows:
+        """The rows that passed every filter, in the order they were tried."""
+        self._fetch()
+        return self._feasible
+
+    @feasible.setter
+    def feasible(self, rows: Rows) -> None:
+        self._feasible = rows
+
+    @property
+    def scores(self) -> dict[str, Scores]:
+        """Plugin → normalised and weighted scores, one per feasible row."""
+        self._fetch()
+        return self._scores
+
+    @scores.setter
+    def scores(self, scores: dict[str, Scores]) -> None:
+        self._scores = scores
+
+    @property
+    def totals(self) -> Scores | None:
+        """The sum of all scores per feasible row; None where nothing was scored."""
+        self._fetch()
+        return self._totals
+
+    @totals.setter
+    def totals(self, totals: Scores | None) -> None:
+        self._totals = totals
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The nodes tied for the highest total, by name."""
+        return tuple(sorted(self.names[row] for row in self.best_rows.tolist()))
 
     @property
     def placed(self) -> bool:

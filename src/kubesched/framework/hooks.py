@@ -10,8 +10,8 @@ Every hook is called with positional arguments.  Hooks decide; they never wait, 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -123,6 +123,32 @@ class Sign(Protocol):
     def sign_pod(self, pod: PodInfo) -> Signature | Status: ...
 
 
+class Boarded(Protocol):
+    """A plugin whose answers may be kept and used again for pods alike.  One that declares nothing is always asked.
+
+    Instead of `alike`, `sign_pod` will do, where it reads the same.  `board` is "node" where the answer for a node hangs on the node itself and on nothing that sits there, "row"
+    where it also hangs on the pods of that node.
+    """
+
+    board: Literal["node", "row"]
+
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
+        """What is read of a pod: pods with equal values get equal answers.  None: keep nothing for this pod."""
+        ...
+
+
+class WithContext(Protocol):
+    def context(self, cycle: Cycle) -> Hashable:
+        """What `alike` reads besides the pod."""
+        ...
+
+
+class WithOutlook(Protocol):
+    def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
+        """What is read of the cluster besides a node's own row: while it is equal, other rows need no new answer."""
+        ...
+
+
 # ── extension points, as in a KubeSchedulerConfiguration ─────────────────────────────────────────────────────
 
 
@@ -159,6 +185,9 @@ HELPERS = (
     Method("unreserve", _ON_NODE),
     Method("events_to_register", ()),
     Method("sign_pod", ("pod",)),
+    Method("alike", ("cycle", "pod")),
+    Method("context", ("cycle",)),
+    Method("outlook", ("cycle", "pod")),
 )
 """Methods that go along with an extension point."""
 

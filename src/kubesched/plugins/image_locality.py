@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -51,6 +51,10 @@ class ImageLocality:
         ceiling = _ceiling(pod)
         scores: Scores = MAX_SCORE * (np.maximum(np.minimum(here, ceiling), _FLOOR) - _FLOOR) // (ceiling - _FLOOR)
         return scores
+
+    def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
+        images = cycle.table.images
+        return len(cycle.table), tuple(len(images[image]) if image in images else 0 for image in _images(pod))
 
     def sign_pod(self, pod: PodInfo) -> Signature:
         return (("v1.Pod.Spec.CanonicalImageNames()", (_container_count(pod), tuple(sorted(_images(pod))))),)

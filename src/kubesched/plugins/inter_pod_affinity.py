@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -97,6 +98,9 @@ class Requirements:
         )
 
 
+_INTERESTS_KEPT = 4096  # pods alike for which it is remembered who minds them
+
+
 class Preferences:
     """What preferred terms, and others' required affinity, add up to in every domain."""
 
@@ -123,10 +127,12 @@ class InterPodAffinity:
     """
 
     name = "InterPodAffinity"
+    board: Literal["node", "row"] = "row"
 
     def __init__(self, args: InterPodAffinityArgs | None = None, tools: Tools | None = None) -> None:
         self.args = args or InterPodAffinityArgs()
         self.tools = tools
+        self._interests: dict[Hashable, tuple[tuple[bytes, tuple[int, ...]], ...]] = {}
 
     # ── filtering ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -277,6 +283,44 @@ class InterPodAffinity:
             any(key in new.labels and old.labels.get(key) != new.labels[key] for key in near)
             or any(key in old.labels and old.labels[key] != new.labels.get(key) for key in away)
         )
+
+    def context(self, cycle: Cycle) -> Hashable:
+        return cycle.table.neighbours.shape, cycle.objects.changed(Namespace)
+
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
+        """Its own terms and whether it matches them itself; and who minds it, or likes it."""
+        if pod.errors:
+            return None
+        own = pod.affinity_key if pod.has_affinity else b""
+        meant = _matches_all(_with_namespaces(pod.required_affinity, cycle.objects), pod.namespace, pod.labels)
+        return own, meant, self._interested(cycle, pod), cycle.objects.changed(Namespace)
+
+    def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
+        return cycle.table.clock if pod.has_affinity or self._interested(cycle, pod) else None
+
+    def _interested(self, cycle: Cycle, pod: PodInfo) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+        """The holders of affinity of whose terms some mean the pod, and which."""
+        key = (pod.fingerprint, self.context(cycle))
+        found = self._interests.get(key)
+        if found is None:
+            if len(self._interests) >= _INTERESTS_KEPT:
+                self._interests.clear()
+            found = self._interests[key] = tuple(self._interest(cycle, pod))
+        return found
+
+    def _interest(self, cycle: Cycle, pod: PodInfo) -> Iterator[tuple[bytes, tuple[int, ...]]]:
+        labels = cycle.objects.namespace_labels(pod.namespace) or _NO_LABELS
+        for held in cycle.table.neighbours.holders():
+            other = held.example
+            terms = (
+                *other.required_anti_affinity,
+                *other.required_affinity,
+                *other.preferred_affinity,
+                *other.preferred_anti_affinity,
+            )
+            which = tuple(i for i, term in enumerate(terms) if term.matches(pod.namespace, pod.labels, labels))
+            if which:
+                yield other.affinity_key, which
 
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         if pod.has_affinity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr
 from kubesched.api.labels import quoted
 from kubesched.api.names import check_qualified_name
 from kubesched.api.objects import DeviceClass, KubeObject, Node, Pod
-from kubesched.api.quantity import is_extended_resource, resource_amount
+from kubesched.api.quantity import is_extended_resource, is_scalar_resource, resource_amount
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.objects import Objects
@@ -291,6 +291,13 @@ class NodeResourcesFit:
         else:
             helps = resource in pod.requests or implicit_resource(new) in pod.requests
         return QueueingHint.QUEUE if helps else QueueingHint.SKIP
+
+    def context(self, cycle: Cycle) -> Hashable:
+        return cycle.objects.changed(DeviceClass)
+
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
+        scalars = any(is_scalar_resource(name) for name, amount in pod.requests.items() if amount > 0)
+        return None if scalars and cycle.objects.any(DeviceClass) else signed_requests(pod)
 
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         objects = _objects_of(self.tools)

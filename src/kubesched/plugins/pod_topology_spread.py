@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Literal
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
 from kubesched.api.names import check_label_key
-from kubesched.api.objects import KubeObject, LabelSelector, Node, Pod, TopologySpreadConstraint
+from kubesched.api.objects import (
+    KubeObject,
+    LabelSelector,
+    Node,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    TopologySpreadConstraint,
+)
 from kubesched.api.selectors import Selector, SelectorError
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
@@ -40,6 +52,8 @@ from kubesched.plugins.spread_domains import HardDomains, HardSpread, SoftDomain
 
 NO_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
 TOO_SKEWED = "node(s) didn't match pod topology spread constraints"
+
+_KEPT = 4096  # pods alike whose constraints are remembered
 
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -123,6 +137,7 @@ class PodTopologySpread:
     """
 
     name = "PodTopologySpread"
+    board: Literal["node", "row"] = "row"
 
     def __init__(self, args: PodTopologySpreadArgs | None = None, tools: Tools | None = None) -> None:
         self.args = args or PodTopologySpreadArgs()
@@ -132,6 +147,8 @@ class PodTopologySpread:
             SYSTEM_DEFAULTS if self._system else tuple(one.constraint for one in self.args.default_constraints)
         )
         self._selectors = SelectorCache()
+        self._both_known: dict[bytes, tuple[Constraint, ...]] = {}
+        self._both_clock = -1
 
     # ── filtering ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -262,6 +279,41 @@ class PodTopologySpread:
         moved = any(old.labels.get(key) != new.labels.get(key) for key in keys)
         return _queue_if(was != now or (now and (moved or old.spec.taints != new.spec.taints)))
 
+    def context(self, cycle: Cycle) -> Hashable:
+        return cycle.objects.changed(Service, ReplicationController, ReplicaSet, StatefulSet)
+
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
+        """Its constraints, whether it counts for them itself, and which nodes it counts."""
+        try:
+            constraints = self._both(pod, cycle.objects)
+        except SelectorError:
+            return None
+        if not constraints:
+            return ()
+        spec = pod.pod.spec
+        affinity = None if spec.affinity is None else spec.affinity.node_affinity
+        counted = msgspec.json.encode((spec.node_selector, affinity, spec.tolerations))
+        itself = tuple(one.selector.matches(pod.labels) for one in constraints)
+        return pod.namespace, constraints, itself, counted, bool(spec.topology_spread_constraints)
+
+    def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
+        try:
+            return cycle.table.clock if self._both(pod, cycle.objects) else None
+        except SelectorError:
+            return cycle.table.clock
+
+    def _both(self, pod: PodInfo, objects: Objects) -> tuple[Constraint, ...]:
+        """Constraints of both kinds, remembered for pods alike.  Raises SelectorError."""
+        clock = objects.changed(Service, ReplicationController, ReplicaSet, StatefulSet)
+        if clock != self._both_clock or len(self._both_known) >= _KEPT:
+            self._both_clock = clock
+            self._both_known.clear()
+        known = self._both_known.get(pod.fingerprint)
+        if known is None:
+            hard, soft = (self._constraints(pod, action, objects) for action in (HARD, SOFT))
+            known = self._both_known[pod.fingerprint] = (*hard, *soft)
+        return known
+
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         # Where a pod with constraints may go changes with every pod placed, on nodes that are otherwise untouched.
         if pod.pod.spec.topology_spread_constraints:
@@ -300,8 +352,9 @@ class SelectorCache:
         self._known: dict[object, Selector] = {}
 
     def of(self, pod: PodInfo, objects: Objects) -> Selector:
-        if objects is not self._objects or objects.clock != self._clock:
-            self._objects, self._clock = objects, objects.clock
+        clock = objects.changed(Service, ReplicationController, ReplicaSet, StatefulSet)
+        if objects is not self._objects or clock != self._clock:
+            self._objects, self._clock = objects, clock
             self._known.clear()
         key = (pod.class_key, pod.pod.controller)
         selector = self._known.get(key)

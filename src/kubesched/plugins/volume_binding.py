@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -38,6 +39,7 @@ from kubesched.plugins.volume_search import Found, Search, missing_node, volume_
 from kubesched.plugins.volumes import (
     VolumeProblem,
     after_claim_change,
+    alike_volumes,
     claim_name,
     claim_not_found,
     class_of,
@@ -101,6 +103,7 @@ class VolumeBinding:
     """
 
     name = "VolumeBinding"
+    board: Literal["node", "row"] = "node"
 
     def __init__(self, args: VolumeBindingArgs | None = None, tools: Tools | None = None) -> None:
         self.args = args or VolumeBindingArgs()
@@ -196,6 +199,9 @@ class VolumeBinding:
 
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         return sign_volumes(pod)
+
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
+        return alike_volumes(pod)
 
 
 # ── the claims of a pod ──────────────────────────────────────────────────────────────────────────────────────

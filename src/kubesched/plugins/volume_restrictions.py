@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from kubesched.framework.vector import Verdict
 from kubesched.plugins.volumes import (
     READ_WRITE_ONCE_POD,
     after_claim_change,
+    alike_volumes,
     claim_not_found,
     find_claim,
     sign_volumes,
@@ -59,6 +61,7 @@ class VolumeRestrictions:
     """
 
     name = "VolumeRestrictions"
+    board: Literal["node", "row"] = "node"
 
     def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:
         exclusive: set[str] = set()
@@ -115,6 +118,9 @@ class VolumeRestrictions:
 
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         return sign_volumes(pod)
+
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
+        return alike_volumes(pod)
 
 
 # ── disks that cannot be in two places ───────────────────────────────────────────────────────────────────────

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -24,6 +24,7 @@ from kubesched.plugins.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
 from kubesched.plugins.volumes import (
     WAIT_FOR_FIRST_CONSUMER,
     after_claim_change,
+    alike_volumes,
     claim_not_found,
     class_of,
     find_claim,
@@ -64,6 +65,7 @@ class VolumeZone:
     """
 
     name = "VolumeZone"
+    board: Literal["node", "row"] = "node"
 
     def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:
         places: list[_Place] = []
@@ -122,6 +124,9 @@ class VolumeZone:
 
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         return sign_volumes(pod)
+
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
+        return alike_volumes(pod)
 
 
 def _why_unbound(claim: PersistentVolumeClaim, objects: Objects) -> str:

@@ -6,7 +6,7 @@ for one of its class.  These are the questions that all volume plugins ask of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import msgspec
 from msgspec import structs
@@ -143,7 +143,16 @@ def _storage(amounts: ResourceList) -> int | None:
     return None if written is None else parse_units(written)
 
 
+_NO_SOURCE = msgspec.json.encode(Volume())
+
+
 # ── what of a pod's volumes decides where it fits ────────────────────────────────────────────────────────────
+
+
+def alike_volumes(pod: PodInfo) -> Hashable | None:
+    """For boards: pods without volumes that matter are alike; for any other the cluster must be asked."""
+    sources = (msgspec.json.encode(structs.replace(volume, name="", image=None)) for volume in pod.pod.spec.volumes)
+    return () if all(source == _NO_SOURCE for source in sources) else None
 
 
 def sign_volumes(pod: PodInfo) -> Signature | Status:

@@ -88,7 +88,7 @@ def decide(case: Json, tier: Tier) -> list[Json]:
     profiles = profiles_of(load(case.get("config") or {}), tie="name")
     for profile in profiles.values():
         profile.keep_tier(tier)
-    desk = _Desk(mirror)
+    desk = Desk(mirror)
     for profile in profiles.values():
         for plugin in profile.plugins:
             plugin.tools.attach(desk)
@@ -113,21 +113,21 @@ def decide(case: Json, tier: Tier) -> list[Json]:
     return answers
 
 
-class _Desk:
+class Desk:
     """As much of a core as plugins can see."""
 
     now = NOON
 
     def __init__(self, mirror: Mirror) -> None:
-        self._mirror = mirror
+        self.mirror = mirror
 
     @property
     def nodes(self) -> Nodes:
-        return Nodes(self._mirror.table, self._mirror.table.rows)
+        return Nodes(self.mirror.table, self.mirror.table.rows)
 
     @property
     def objects(self) -> Any:
-        return self._mirror.objects
+        return self.mirror.objects
 
     def waiting(self) -> Sequence[Any]:
         return ()
@@ -136,7 +136,7 @@ class _Desk:
         """Nobody is there to grant it."""
 
     def pods(self, namespace: str | None = None) -> Iterator[PodInfo]:
-        return (tracked.info for tracked in self._mirror.placed.values() if namespace in (None, tracked.info.namespace))
+        return (tracked.info for tracked in self.mirror.placed.values() if namespace in (None, tracked.info.namespace))
 
     def preempting(self, uid: str) -> bool:
         return False
