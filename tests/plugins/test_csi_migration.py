@@ -101,7 +101,7 @@ def requirement(key: str, *values: str) -> dict[str, Any]:
 def test_a_migrated_disk_is_looked_for_under_its_drivers_label(
     written: list[dict[str, Any]], labels: dict[str, str], expected: list[tuple[str, tuple[str, ...]]]
 ) -> None:
-    more = {"nodeAffinity": affinity(*written)} if written else {}
+    more: dict[str, Any] = {"nodeAffinity": affinity(*written)} if written else {}
     disk = volume(labels=labels, awsElasticBlockStore={"volumeID": "vol-1"}, **more)
     required = required_affinity(disk, csi_node(migrated=EBS))
     terms = required.node_selector_terms if required is not None else ()

@@ -127,6 +127,23 @@ def test_room_promised_to_a_lower_pod_is() -> None:
     assert outcome(crowd.decide(VIP, nominated={"n1": [pod("mid", 50, 3)]})) == ("n1", ["low"])
 
 
+def test_pods_alike_are_asked_about_once() -> None:
+    asked: list[int] = []
+
+    class Watched(NodeResourcesFit):
+        filter_all = None  # type: ignore[assignment]  # asked node by node, so that it can be watched
+
+        def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
+            asked.append(node.pod_count)
+            return super().filter(cycle, pod, node)
+
+    there = [pod(f"p{i}", 1, 1, on="n1", started="01:00") for i in range(4)]
+    crowd = Crowd(node("n1"), *there)
+    decision = schedule(crowd.cycle(pod("vip", 100, 3)), Profile(Watched(), DefaultPreemption()))
+    assert outcome(decision) == ("n1", ["p1", "p2", "p3"])
+    assert asked == [4, 0, 1, 2], "with all, with none, with the first back, with two; the others need no asking"
+
+
 def test_asking_leaves_no_trace() -> None:
     crowd = Crowd(node("n1"), pod("a", 1, 2, on="n1"), pod("b", 2, 2, on="n1"))
     table = crowd.mirror.table

@@ -51,7 +51,8 @@ def would_go(on: Node, pods: list[Pod], budgets: list[PodDisruptionBudget], want
         return None
     lower.sort(key=lambda one: (-one.priority, one.status.start_time or "9"))
     allowed = {one.name: one.status.disruptions_allowed for one in budgets}
-    first, second = [], []
+    first: list[Pod] = []
+    second: list[Pod] = []
     for one in lower:
         app = one.labels.get("app", "")
         if app in allowed:

@@ -51,8 +51,11 @@ class Placed:
         steps = self.steps()
         step = next(steps)
         while isinstance(step, Patch):
-            kind = PersistentVolume if step.kind == "PersistentVolume" else PersistentVolumeClaim
-            obj = self.objects.get(kind, step.key)
+            obj: PersistentVolume | PersistentVolumeClaim | None
+            if step.kind == "PersistentVolume":
+                obj = self.objects.get(PersistentVolume, step.key)
+            else:
+                obj = self.objects.get(PersistentVolumeClaim, step.key)
             assert obj is not None
             metadata = structs.replace(obj.metadata, resource_version=version)
             step = steps.send(Answer(obj=structs.replace(obj, metadata=metadata)))

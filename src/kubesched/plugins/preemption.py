@@ -235,13 +235,34 @@ def select_victims(cycle: Cycle, node: NodeInfo, lower: Sequence[PodInfo], budge
 
 def _bring_back(cycle: Cycle, node: NodeInfo, trial: Trial, pods: Sequence[PodInfo]) -> list[PodInfo]:
     """Bring pods back, one by one, as long as the cycle's pod still fits; returns those that cannot stay."""
-    victims = []
+    victims: list[PodInfo] = []
+    refused: PodInfo | None = None  # cannot stay beside those that are back so far
     for other in pods:
+        if refused is not None and _alike(refused, other):
+            victims.append(other)
+            continue
         trial.place(other, node.name)
-        if not cycle.fits(node, trial).ok:
+        if cycle.fits(node, trial).ok:
+            refused = None
+        else:
             trial.evict(other, node.name)
             victims.append(other)
+            refused = other
     return victims
+
+
+def _alike(a: PodInfo, b: PodInfo) -> bool:
+    """Whether a node cannot tell two of its pods apart but by their names, so that one may speak for both."""
+    return (
+        a.namespace == b.namespace
+        and a.labels == b.labels
+        and a.pod.terminating == b.pod.terminating
+        and a.usage == b.usage
+        and a.pod.annotations == b.pod.annotations
+        and a.pod.spec == b.pod.spec
+        # The claim of an ephemeral volume goes by the name of the pod.
+        and not any(volume.ephemeral is not None for volume in a.pod.spec.volumes)
+    )
 
 
 def _importance(now: Instant) -> Callable[[PodInfo], tuple[int, Instant]]:
