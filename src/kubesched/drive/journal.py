@@ -10,7 +10,8 @@ line is what a crash leaves: everything before counts.  Any other damage is an e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -19,24 +20,37 @@ import msgspec
 from msgspec import Struct
 
 from kubesched.api.time import Instant, format_nano, parse_rfc3339
-from kubesched.core.core import Core
 from kubesched.core.messages import AnyEffect, Event
+from kubesched.drive.world import Actor
 from kubesched.framework.errors import KubeschedError
 
 VERSION = 1
 
 
 class JournalError(KubeschedError):
-    """A journal that cannot be used; says which file and line."""
+    """A journal that cannot be written or used; says which file and line, and what to do about it."""
+
+    exit_status = 2
 
 
-class Head(Struct, frozen=True):
-    """How to build the core that wrote the journal."""
+class Head(Struct, frozen=True, omit_defaults=True):
+    """How to build the core that wrote the journal.
 
-    journal: int = VERSION
+    Args:
+        config: a KubeSchedulerConfiguration; empty for kube-scheduler's default.
+        tie: how one of several best nodes is picked.
+        features: feature gates that were set, by the names Kubernetes gives them.
+        wait_for: kinds whose first complete view is waited for.
+        plugins: per profile the names of its plugins, to tell a core that cannot be built from `config` alone.
+    """
+
+    journal: int
     seed: int = 0
     config: dict[str, Any] = {}
+    tie: str = "seeded"
+    features: dict[str, bool] = {}
     wait_for: tuple[str, ...] = ()
+    plugins: dict[str, tuple[str, ...]] = {}
 
 
 class Entry(Struct, frozen=True):
@@ -63,13 +77,29 @@ class _Line(Struct, frozen=True):
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Journal:
-    """Writes a journal, line by line.  Use as a context manager, or close it."""
+def encode_effects(effects: Sequence[AnyEffect]) -> bytes:
+    """Effects as a journal writes them; equal effects are equal bytes."""
+    return _encode(effects)
 
-    def __init__(self, path: Path | str, head: Head) -> None:
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Journal:
+    """Writes a journal, line by line.  Use as a context manager, or close it.  Raises JournalError.
+
+    Args:
+        flush: hand every line to the operating system at once, so that only its own crash loses any.
+    """
+
+    def __init__(self, path: Path | str, head: Head, *, flush: bool = True) -> None:
         self.path = Path(path)
-        self._file: IO[bytes] = self.path.open("wb")
+        self._flush = flush
         self._number = 0
+        try:
+            self._file: IO[bytes] = self.path.open("wb")
+        except OSError as error:
+            raise JournalError(f"{path}: the journal cannot be written: {_why(error)}") from None
         self._write(_encode(head))
 
     def append(self, now: Instant, event: Event) -> None:
@@ -83,7 +113,10 @@ class Journal:
             self._write(b'{"n":%d,"effects":%s}' % (self._number, encode_effects(effects)))
 
     def close(self) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            raise JournalError(f"{self.path}: the end of the journal was not written: {_why(error)}") from None
 
     def __enter__(self) -> Journal:
         return self
@@ -94,65 +127,107 @@ class Journal:
         self.close()
 
     def _write(self, line: bytes) -> None:
-        self._file.write(line + b"\n")
-
-
-def encode_effects(effects: Sequence[AnyEffect]) -> bytes:
-    """Effects as a journal writes them; equal effects are equal bytes."""
-    return _encode(effects)
+        try:
+            self._file.write(line + b"\n")
+            if self._flush:
+                self._file.flush()
+        except OSError as error:
+            with suppress(OSError):
+                self._file.close()  # or what is left in its buffer fails again when nobody listens
+            raise JournalError(f"{self.path}: the journal cannot be written on: {_why(error)}") from None
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-
-def read(path: Path | str) -> tuple[Head, Iterator[Entry]]:
-    """The head of a journal, and its entries one by one.  Raises JournalError."""
-    lines = _lines(Path(path))
-    number, first = next(lines, (0, b""))
-    if not first:
-        raise JournalError(f"{path}: the file is empty; a journal begins with a head")
-    try:
-        head = msgspec.json.decode(first, type=Head)
-    except msgspec.ValidationError as error:
-        raise JournalError(f"{path}:{number}: not the head of a journal: {error}") from None
-    except msgspec.DecodeError as error:
-        raise JournalError(f"{path}:{number}: not JSON: {error}") from None
-    if b'"journal"' not in first or head.journal != VERSION:
-        raise JournalError(f"{path}:1: not a journal that this version can read (expected journal: {VERSION})")
-    return head, _entries(path, lines)
+_CUT = "give the whole file, or replay what is before it: head -n {0} FILE > SHORTER"
 
 
-def _entries(path: Path | str, lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
-    waiting: tuple[int, Instant, Event] | None = None
-    for number, line in lines:
-        try:
-            parsed = msgspec.json.decode(line, type=_Line)
+class Reading:
+    """A journal, read entry by entry.  Raises JournalError.
+
+    `cut` is true when the end has been reached and the last line was not complete.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = path
+        self.cut = False
+        self._lines = self._read(Path(path))
+        self.head = self._head()
+
+    def __iter__(self) -> Iterator[Entry]:
+        waiting: _EventLine | None = None
+        expected = 1
+        for line, text in self._lines:
+            parsed = self._decode(line, text, _Line)
             if bytes(parsed.event):
+                if parsed.n != expected:
+                    raise self._broken(line, f"event {parsed.n} stands where event {expected} was expected", expected)
                 if waiting is not None:
-                    yield Entry(*waiting, effects=b"[]")
-                told = msgspec.json.decode(line, type=_EventLine)
-                waiting = (told.n, parse_rfc3339(told.at), told.event)
-            elif waiting is not None and bytes(parsed.effects) and parsed.n == waiting[0]:
-                yield Entry(*waiting, effects=bytes(parsed.effects))
+                    yield self._entry(line, waiting, b"[]")
+                waiting = self._decode(line, text, _EventLine)
+                expected += 1
+            elif waiting is not None and bytes(parsed.effects) and parsed.n == waiting.n:
+                yield self._entry(line, waiting, bytes(parsed.effects))
                 waiting = None
             else:
-                raise JournalError(f"{path}:{number}: effects of event {parsed.n}, which does not stand before them")
-        except (msgspec.DecodeError, ValueError) as error:
-            raise JournalError(f"{path}:{number}: {error}") from None
-    if waiting is not None:
-        yield Entry(*waiting, effects=None)  # the writer may have died before it could write the answer
+                problem = f"effects of event {parsed.n}, which does not stand before them"
+                raise self._broken(line, problem, expected)
+        if waiting is not None:  # the writer may have died before it could write the answer
+            yield self._entry(0, waiting, None)
+
+    def _entry(self, line: int, told: _EventLine, effects: bytes | None) -> Entry:
+        try:
+            return Entry(told.n, parse_rfc3339(told.at), told.event, effects)
+        except ValueError as error:
+            raise self._broken(line, str(error), told.n) from None
+
+    def _head(self) -> Head:
+        number, first = next(self._lines, (1, b""))
+        if not first:
+            what = "its only line is cut" if self.cut else "the file is empty"
+            raise JournalError(f"{self.path}: {what}; a journal begins with a head, as `kubesched sim --journal` writes")
+        try:
+            head = msgspec.json.decode(first, type=Head)
+        except msgspec.ValidationError as error:
+            remedy = 'expected {"journal":1, …}: is this a journal?'
+            raise JournalError(f"{self.path}:{number}: not the head of a journal: {error} ({remedy})") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise JournalError(f"{self.path}:{number}: not JSON: {error}; a journal begins with a head") from None
+        if head.journal != VERSION:
+            problem = f"a journal of version {head.journal}; this kubesched reads version {VERSION}"
+            raise JournalError(f"{self.path}:{number}: {problem} (replay it with the kubesched that wrote it)")
+        return head
+
+    def _decode(self, line: int, text: bytes, kind: type[Any]) -> Any:
+        try:
+            return msgspec.json.decode(text, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._broken(line, str(error), 0) from None
+        except RecursionError:
+            raise self._broken(line, "nested too deeply", 0) from None
+
+    def _broken(self, line: int, problem: str, event: int) -> JournalError:
+        before = f"; events before it: {event - 1}" if event else ""
+        return JournalError(f"{self.path}:{line}: {problem}{before} ({_CUT.format(line - 1)})")
+
+    def _read(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(file, start=1):
+                    if not line.endswith(b"\n"):
+                        self.cut = True
+                        return
+                    if line.strip():
+                        yield number, line
+        except OSError as error:
+            raise JournalError(f"{path}: the journal cannot be read: {_why(error)}") from None
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    return  # cut in the middle: what a crash leaves
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise JournalError(f"{path}: {error.strerror}") from None
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+# ── replaying ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Divergence(KubeschedError):
@@ -160,8 +235,8 @@ class Divergence(KubeschedError):
 
 
 def replay(
-    entries: Iterator[Entry],
-    core: Core,
+    entries: Iterator[Entry] | Reading,
+    core: Actor,
     *,
     until: Instant | None = None,
     seen: Callable[[Entry, Sequence[AnyEffect]], None] | None = None,
@@ -180,10 +255,29 @@ def replay(
         count += 1
         answered = encode_effects(effects)
         if entry.effects is not None and answered != entry.effects:
-            raise Divergence(
-                f"event {entry.number} at {format_nano(entry.at)} has another outcome than the journal says\n"
-                f"  journal: {entry.effects.decode()}\n  replay:  {answered.decode()}"
-            )
+            raise Divergence(_differs(entry, answered))
         if seen is not None:
             seen(entry, effects)
     return count
+
+
+def _differs(entry: Entry, answered: bytes) -> str:
+    """Which event, and the first effects that are not the same."""
+    assert entry.effects is not None, "only what is known can differ"
+    then, now = (msgspec.json.decode(effects, type=list[msgspec.Raw]) for effects in (entry.effects, answered))
+    at = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if bytes(a) != bytes(b)), None)
+    at = min(len(then), len(now)) if at is None else at
+    journal, replayed = (bytes(found[at]).decode() if at < len(found) else "nothing" for found in (then, now))
+    what = _named(entry.event)
+    return (
+        f"event {entry.number} at {format_nano(entry.at)} ({what}) has another outcome than the journal says, "
+        f"at its effect {at + 1}\n  journal: {journal}\n  replay:  {replayed}"
+    )
+
+
+def _named(event: Event) -> str:
+    told: Mapping[str, Any] = msgspec.to_builtins(event)
+    obj = told.get("obj") or {}
+    meta = obj.get("metadata") or {}
+    name = "/".join(filter(None, (meta.get("namespace"), meta.get("name"))))
+    return " ".join(filter(None, (told["event"], obj.get("kind"), name)))

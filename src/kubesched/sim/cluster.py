@@ -61,6 +61,7 @@ class Cluster:
     def create(self, obj: Mapping[str, Any]) -> Json:
         """Store a new object; a pod without a namespace is in `default`."""
         kind = _kind(obj)
+        _check_json(obj, kind)
         meta = dict(obj.get("metadata") or {})
         if kind in CLUSTER_WIDE:
             meta.pop("namespace", None)
@@ -81,6 +82,7 @@ class Cluster:
 
     def patch(self, kind: str, namespace: str, name: str, body: Mapping[str, Any], resource_version: str = "") -> Json:
         """Merge a change into an object (RFC 7386)."""
+        _check_json(body, "patch")
         return self._change(
             kind, namespace, name, lambda old: merge_patch(old, body), Preconditions(None, resource_version or None)
         )
@@ -167,6 +169,44 @@ def _kind(obj: Mapping[str, Any]) -> str:
         known = ", ".join(sorted(KINDS))
         raise ApiError(400, "BadRequest", f"kind: {kind!r} is not a kind this cluster keeps; it keeps {known}")
     return str(kind)
+
+
+_DEPTH_MAX = 64
+_INTEGER_MAX = (1 << 63) - 1
+
+
+def _check_json(value: Any, path: str, depth: int = 0) -> None:
+    """Refuse what JSON cannot say: an API server would never have heard of it, and no journal could tell of it."""
+    problem = ""
+    match value:
+        case None | bool():
+            pass
+        case int() if abs(value) > _INTEGER_MAX:
+            problem = "the integer does not fit 64 bits; write it as a string"
+        case int():
+            pass
+        case float() if value - value != 0:
+            problem = f"{value} is not a number"
+        case float():
+            pass
+        case str():
+            if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+                problem = "the text has half a character (a lone surrogate)"
+        case Mapping() | list() | tuple() if depth >= _DEPTH_MAX:
+            problem = f"nested deeper than {_DEPTH_MAX} levels"
+        case Mapping():
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    raise ApiError(400, "BadRequest", f"{path}: the key {key!r} is not a string")
+                _check_json(key, path, depth + 1)
+                _check_json(item, f"{path}.{key}", depth + 1)
+        case list() | tuple():
+            for i, item in enumerate(value):
+                _check_json(item, f"{path}[{i}]", depth + 1)
+        case _:
+            problem = f"{type(value).__name__} is not a JSON value"
+    if problem:
+        raise ApiError(400, "BadRequest", f"{path}: {problem}")
 
 
 def _place(kind: str, namespace: str) -> str:

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from kubesched.api.time import Duration, Instant
 from kubesched.core.core import Core
-from kubesched.drive.journal import Head, Journal
+from kubesched.drive.journal import VERSION, Head, Journal
 from kubesched.drive.loop import drive
+from kubesched.drive.tap import Listener, Tap
+from kubesched.framework.hooks import name_of
 from kubesched.sim.client import Client
 from kubesched.sim.world import Latency, SimWorld
 
@@ -22,7 +26,8 @@ class Simulation:
         seed: of the world's luck.
         latency: how long things take.
         journal: where to write the journal of the run.
-        config: goes to the journal's head, so that a replay builds the same core.
+        head: what the journal shall say of the core, so that a replay builds the same; its seed, plugins and
+            kinds are filled in.
     """
 
     def __init__(
@@ -32,18 +37,30 @@ class Simulation:
         seed: int = 0,
         latency: Latency | None = None,
         journal: Path | str | None = None,
-        config: dict[str, Any] | None = None,
+        head: Head | None = None,
     ) -> None:
         self.core = core
         self.world = SimWorld(seed=seed, latency=latency)
         self.client = Client(self.world.cluster, self.world.soon)
-        head = Head(seed=core.seed, config=config or {}, wait_for=tuple(sorted(core.unsynced)))
-        self.journal = None if journal is None else Journal(journal, head)
+        if not core.position:
+            core.unsynced.update(self.world.kinds)  # nothing is tried before the first view is complete
+        self.tap = Tap(core)
+        self.journal = None
+        if journal is not None:
+            known = head or Head(VERSION)
+            head = structs.replace(
+                known, seed=core.seed, wait_for=tuple(sorted(core.unsynced)), plugins=plugins_of(core)
+            )
+            self.journal = Journal(journal, head, flush=False)
 
     @property
     def now(self) -> Duration:
         """How long the run has taken, in virtual time."""
         return Duration(self.world.now - self.world.start)
+
+    def listen(self, listener: Listener) -> None:
+        """Be told of every event and of all that came of it."""
+        self.tap.listeners.append(listener)
 
     def at(self, moment: Duration, action: Callable[[], Any]) -> None:
         """Plan something for a moment of the run."""
@@ -56,14 +73,14 @@ class Simulation:
     def run(self, until: Duration | None = None) -> None:
         """Run until a moment of the run, or until nothing will ever happen again."""
         self.world.horizon = None if until is None else Instant(self.world.start + until)
-        drive(self.core, self.world, self.journal)
+        drive(self.tap, self.world, self.journal)
 
     def wait_for(self, condition: Callable[[], bool], timeout: Duration) -> bool:
         """Run until a condition holds; False where the time is up first."""
         self.world.horizon = Instant(self.world.now + timeout)
         self.world.enough = condition
         try:
-            drive(self.core, self.world, self.journal)
+            drive(self.tap, self.world, self.journal)
         finally:
             self.world.enough = None
         return condition()
@@ -78,3 +95,8 @@ class Simulation:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def plugins_of(core: Core) -> dict[str, tuple[str, ...]]:
+    """The names of a core's plugins, by profile."""
+    return {name: tuple(name_of(plugin) for plugin in profile.plugins) for name, profile in core.profiles.items()}

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from kubesched.api.objects import KINDS, Invalid, Object, Pod, read_or_invalid
-from kubesched.api.time import Duration, Instant, format_micro, milliseconds, parse_rfc3339
+from kubesched.api.time import Duration, Instant, milliseconds, parse_rfc3339
 from kubesched.apiserver.status import ApiError
 from kubesched.apiserver.store import Watch, WatchEvent
 from kubesched.core.messages import (
@@ -74,10 +74,11 @@ class SimWorld:
             Publish: self._publish,
             Call: self._call,
         }
-        for kind in kinds:
+        self._held: dict[str, Instant] = {}  # kinds whose news are held back, and until when
+        self._begun = False
+        for kind in sorted(kinds, key=lambda kind: (kind == "Pod", kind)):  # pods last: they need the others
             self._watches[kind] = self.cluster.watch(kind, partial(self._expect, kind))
-            self._deliver(kind)
-        self._inbox.append(Synced(tuple(self._watches)))
+            self._watches[kind].take()
 
     # ── the World protocol ───────────────────────────────────────────────────────────────────────────────────
 
@@ -94,6 +95,8 @@ class SimWorld:
                 self._go_wrong(effect, fault)
 
     def take(self) -> Event | None:
+        if not self._begun:
+            self._begin()
         while not self._inbox:
             action = self.agenda.pop(self._now)
             if action is None:
@@ -106,14 +109,29 @@ class SimWorld:
         if self.enough is not None and self.enough():
             return False
         due = [moment for moment in (until, self.agenda.next) if moment is not None]
-        if not due:
-            return False
-        moment = min(due)
-        if self.horizon is not None and moment > self.horizon:
+        moment = min(due, default=None)
+        if self.horizon is not None and (moment is None or moment > self.horizon):
             self._now = max(self._now, self.horizon)
+            return False
+        if moment is None:
             return False
         self._now = max(self._now, moment)
         return True
+
+    # ── what the scheduler is told ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds whose objects the scheduler is told of."""
+        return tuple(self._watches)
+
+    def tell(self, event: Event) -> None:
+        """Tell the scheduler something: an operator's word, say."""
+        self._inbox.append(event)
+
+    def hold_news(self, kind: str, until: Instant) -> None:
+        """Nobody hears of this kind before that moment."""
+        self._held[kind] = until
 
     # ── planning ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,11 +150,23 @@ class SimWorld:
 
     # ── news ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _begin(self) -> None:
+        """What is there before the run begins is the first view, complete and at once."""
+        self._begun = True
+        for kind in self._watches:
+            self._deliver(kind)
+        self._inbox.append(Synced(self.kinds))
+
     def _expect(self, kind: str) -> None:
         """Something happened to this kind; its watchers hear of it in a moment."""
-        self.later(Duration(self.latency.watch + self._jitter()), partial(self._deliver, kind))
+        if self._begun:
+            self.later(Duration(self.latency.watch + self._jitter()), partial(self._deliver, kind))
 
     def _deliver(self, kind: str) -> None:
+        held = self._held.get(kind)
+        if held is not None and held > self._now:
+            self.agenda.at(held, partial(self._deliver, kind))
+            return
         for event in self._watches[kind].take():
             self._inbox.append(_observed(kind, event))
 
@@ -201,11 +231,6 @@ class SimWorld:
                 return Answer()
             case _:
                 return Answer(failure=Failure("Unreachable", "there is no network in a simulation", applied="no"))
-
-
-def since(start: Instant, moment: Instant) -> str:
-    """A moment as seconds of the run, `3.001s`; what people read instead of dates."""
-    return f"{(moment - start) / 1e9:.3f}s" if moment >= start else format_micro(moment)
 
 
 def _split(key: str) -> tuple[str, str]:
