@@ -1,18 +1,15 @@
 """Records in words: the one place where a move of a pod becomes a sentence.
 
-Names, messages and labels come from whoever may create an object, and end up on terminals.  Whatever is printed
-goes through `plain`: one record is one line, whatever a pod is called.
+One record is one line, whatever a pod is called: every name and note goes through `plain`.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kubesched.api.time import Instant, format_micro
+from kubesched.framework.plain import plain
 from kubesched.framework.records import Record, State
-
-FIELD_AT_MOST = 1024  # characters of one field that are printed
 
 # (cause) → what happened, as the end of a sentence that begins with the pod's name.  {note} is the record's note.
 HAPPENED: Mapping[str, str] = {
@@ -61,18 +58,6 @@ STATE_WORDS: Mapping[State, str] = {
     State.BOUND: "bound",
     State.GONE: "gone",
 }
-
-
-def plain(text: object, at_most: int = FIELD_AT_MOST) -> str:
-    """Text that takes one line and does nothing to a terminal: control and direction characters are escaped."""
-    string = str(text)
-    cut = string if len(string) <= at_most else string[: at_most - 1] + "…"
-    return "".join(c if _harmless(c) else c.encode("unicode_escape").decode() for c in cut)
-
-
-def _harmless(character: str) -> bool:
-    # Cc and Cf are control and format characters (bidi overrides among them), Zl and Zp separate lines.
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def sentence(record: Record) -> str:

@@ -18,10 +18,11 @@ from typing import Any
 
 from kubesched.api.time import seconds
 from kubesched.core.core import Core
+from kubesched.framework.plain import plain
 from kubesched.framework.records import Record
 from kubesched.sim.client import Client
 from kubesched.sim.simulation import Simulation
-from kubesched.telemetry.words import picture, places, plain, story
+from kubesched.telemetry.words import picture, places, story
 
 HORIZON = seconds(600)
 
