@@ -50,8 +50,8 @@ PACKAGES = {
 
 ROOTS = {
     "meta": "DeleteOptions Status",
-    "core": "Pod Node Namespace Service Endpoints ConfigMap Secret ServiceAccount PersistentVolume PersistentVolumeClaim "
-    "ReplicationController Event ResourceQuota LimitRange Binding PodTemplate",
+    "core": "Pod Node Namespace Service Endpoints ConfigMap Secret ServiceAccount PersistentVolume "
+    "PersistentVolumeClaim ReplicationController Event ResourceQuota LimitRange Binding PodTemplate",
     "apps": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
     "batch": "Job CronJob",
     "policy": "PodDisruptionBudget Eviction",
@@ -144,9 +144,7 @@ def parse(folder: Path) -> Package:
                 entry = read_field(match, comment)
                 if entry is not None:
                     here.append(entry)
-            if text:
-                comment = []
-            elif here is None:
+            if text or here is None:
                 comment = []
     return package
 
@@ -233,9 +231,15 @@ def main(modules: Path) -> None:
                 head, short = target.split(".")
                 kind = kind.replace(target, short) if head == alias else kind
             lines.append(" ".join([item.number, item.name, kind, *item.marks]))
-        whole = "whole" if any("structType=atomic" in c for c in packages[alias].marks[name]) or any("mapType=atomic" in c for c in packages[alias].marks[name]) else ""
+        whole = (
+            "whole"
+            if any("structType=atomic" in c for c in packages[alias].marks[name])
+            or any("mapType=atomic" in c for c in packages[alias].marks[name])
+            else ""
+        )
         bodies[full] = [f"{name} {whole}".rstrip(), *(" " + line for line in lines)]
-    out = [f"# The fields of the served kinds, as in Kubernetes {RELEASE.replace('v0', 'v1')}; written by tools/apischema.py, read by schema.py."]
+    release = RELEASE.replace("v0", "v1")
+    out = [f"# The fields of the served kinds, as in Kubernetes {release}; by tools/apischema.py, for schema.py."]
     for alias, (_, prefix) in PACKAGES.items():
         out.append(f"@{alias} {prefix}")
         for full in sorted(n for n in needed if n.startswith(alias + ".")):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.apiserver.conftest import PODS, Cluster, make_cluster, node, pod
 
 from kubesched.apiserver.kinds import BUILT_IN, Resource
 from kubesched.apiserver.requests import Response, WatchStream
-from tests.apiserver.conftest import PODS, Cluster, make_cluster, node, pod
 
 # The real server answers some of a client's mistakes with 500 or 504, and so do we, in its words.
 ITS_OWN_5XX = (
@@ -89,7 +89,17 @@ scalars = st.one_of(
 )
 field_names = st.sampled_from(
     [
-        *("metadata", "spec", "status", "name", "labels", "annotations", "finalizers", "ownerReferences", "managedFields"),
+        *(
+            "metadata",
+            "spec",
+            "status",
+            "name",
+            "labels",
+            "annotations",
+            "finalizers",
+            "ownerReferences",
+            "managedFields",
+        ),
         *("containers", "resources", "requests", "cpu", "tolerations", "affinity", "nodeAffinity", "podAffinity"),
         *("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", "matchExpressions", "labelSelector"),
         *("schedulingGates", "topologySpreadConstraints", "template", "selector", "matchLabels", "replicas", "taints"),
@@ -154,7 +164,9 @@ bodies = st.one_of(
     near_misses.map(lambda value: json.dumps(value).encode()),
     values.map(lambda value: json.dumps(value).encode()),
     st.binary(max_size=40),
-    st.sampled_from([b"", b"{", b"[" * 5000, b'{"a":' * 300 + b"1" + b"}" * 300, b"k8s\x00\x0a\x05\x0a\x03abc", b"null"]),
+    st.sampled_from(
+        [b"", b"{", b"[" * 5000, b'{"a":' * 300 + b"1" + b"}" * 300, b"k8s\x00\x0a\x05\x0a\x03abc", b"null"]
+    ),
     st.binary(max_size=40).map(lambda raw: b"k8s\x00" + raw),
 )
 rows = st.sampled_from(BUILT_IN)
@@ -231,7 +243,11 @@ def test_no_request_breaks_the_server(
 
 
 @settings(max_examples=300)
-@given(kind=st.sampled_from(PATCH_TYPES), change=values, query=st.sampled_from(["", "fieldManager=m", "fieldManager=m&force=1"]))
+@given(
+    kind=st.sampled_from(PATCH_TYPES),
+    change=values,
+    query=st.sampled_from(["", "fieldManager=m", "fieldManager=m&force=1"]),
+)
 def test_no_patch_breaks_a_pod(kind: str, change: Any, query: str) -> None:
     cluster = make_cluster()
     made = cluster.pod("web")

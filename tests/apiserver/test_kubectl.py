@@ -1,4 +1,5 @@
-"""Unmodified kubectl against our server: the commands that were recorded against kube-apiserver, and how they ended there."""
+"""Unmodified kubectl against our server: the commands that were recorded against kube-apiserver, and how they ended
+there."""
 
 from __future__ import annotations
 
@@ -12,14 +13,12 @@ from typing import Any
 
 import pytest
 import yaml
-
 from tests.apiserver.conftest import TOKEN, Served
 from tests.realserver import binaries
 
 DATA = Path(__file__).parent / "data" / "kubectl"
 NAMESPACE = "/api/v1/namespaces/default"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-
 
 
 def find_kubectl() -> str | None:
@@ -108,7 +107,13 @@ def guard_with_budget(served: Served) -> None:
     """What the disruption controller does."""
     spec = {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "strict"}}}
     request(served, "POST", BUDGETS, {"metadata": {"name": "strict"}, "spec": spec})
-    status = {"observedGeneration": 1, "disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+    status = {
+        "observedGeneration": 1,
+        "disruptionsAllowed": 0,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+    }
     request(served, "PATCH", f"{BUDGETS}/strict/status", {"status": status}, "application/merge-patch+json")
 
 

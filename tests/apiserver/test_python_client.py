@@ -1,4 +1,5 @@
-"""The official Python client over HTTPS: create, list, watch, patch, bind, evict and delete, and what it is told when it errs."""
+"""The official Python client over HTTPS: create, list, watch, patch, bind, evict and delete, and what it is told when
+it errs."""
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ from typing import Any
 import pytest
 from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
-
 from tests.apiserver.conftest import Served
 
 
@@ -119,7 +119,13 @@ def test_a_blocked_eviction_says_which_budget(api: client.ApiClient, core: clien
         spec=client.V1PodDisruptionBudgetSpec(max_unavailable=0, selector=selector),
     )
     policy.create_namespaced_pod_disruption_budget("default", budget)
-    counted = {"observedGeneration": 1, "disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+    counted = {
+        "observedGeneration": 1,
+        "disruptionsAllowed": 0,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+    }
     policy.patch_namespaced_pod_disruption_budget_status("all", "default", {"status": counted})
     eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="web"))
     with pytest.raises(client.ApiException) as blocked:

@@ -1,7 +1,8 @@
 """Who is asking, and whether they may: tokens, the review resources behind `kubectl auth`, and what is open to all.
 
-Everyone who is let in may do everything: this is an API server on one's own machine.  Clients come in with a bearer token, or
-with a certificate of the server's own CA; health checks need neither.  Tokens are compared in constant time.
+Everyone who is let in may do everything: this is an API server on one's own machine.  Clients come in with a bearer
+token, or with a certificate of the server's own CA; health checks need neither.  Tokens are compared in constant
+time.
 """
 
 from __future__ import annotations

@@ -200,9 +200,7 @@ def _runtime_class(store: Store, rules: Rules, obj: Json) -> None:
         if given and (
             given.keys() != overhead.keys() or any(quantity.compare(given[n], q) for n, q in overhead.items())
         ):
-            raise refuse(
-                "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
-            )
+            raise refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
         spec["overhead"] = dict(overhead)
     elif spec.get("overhead"):
         raise refuse("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
@@ -341,7 +339,10 @@ def _claim_resize(store: Store, obj: Json, old: Json) -> None:
         raise forbidden("persistentvolumeclaims", name, "Only bound persistent volume claims can be expanded")
     found = store.find("storage.k8s.io/storageclasses", "", obj["spec"].get("storageClassName") or "")
     if found is None or not found.obj.get("allowVolumeExpansion"):
-        why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+        why = (
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+            "support resize"
+        )
         raise forbidden("persistentvolumeclaims", name, why)
 
 

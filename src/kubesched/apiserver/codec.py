@@ -11,6 +11,7 @@ Bodies are bounded before they are walked: size by the server, depth here.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,7 +22,13 @@ from kubesched.apiserver import protobuf, schema
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.negotiation import AVAILABLE, JSON, PROTOBUF, YAML
 from kubesched.apiserver.requests import Query, Request
-from kubesched.apiserver.status import ApiError, bad_request, field_not_supported, invalid_options, unsupported_media_type
+from kubesched.apiserver.status import (
+    ApiError,
+    bad_request,
+    field_not_supported,
+    invalid_options,
+    unsupported_media_type,
+)
 
 Json = dict[str, Any]
 
@@ -119,9 +126,7 @@ _Loader.yaml_implicit_resolvers = {
     for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 for _word in ("y", "Y", "n", "N"):
-    _Loader.yaml_implicit_resolvers.setdefault(_word, []).insert(
-        0, ("tag:yaml.org,2002:bool", yaml.resolver.re.compile("^[yYnN]$"))
-    )
+    _Loader.yaml_implicit_resolvers.setdefault(_word, []).insert(0, ("tag:yaml.org,2002:bool", re.compile("^[yYnN]$")))
 _Loader.bool_values = {**yaml.constructor.SafeConstructor.bool_values, "y": True, "n": False}
 
 
@@ -129,12 +134,10 @@ def read_yaml(body: bytes) -> Any:
     """Decode one YAML document."""
     try:
         text = body.decode()
-        nodes = 0
-        for event in yaml.parse(text, Loader=_Loader):
-            nodes += 1
+        for nodes, event in enumerate(yaml.parse(text, Loader=_Loader)):
             if isinstance(event, yaml.AliasEvent) or nodes > YAML_NODES_MAX:
                 raise Undecodable("yaml: document contains excessive aliasing")
-        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+        value = yaml.load(text, Loader=_Loader)
     except UnicodeDecodeError:
         raise Undecodable("yaml: invalid UTF-8") from None
     except yaml.MarkedYAMLError as error:
@@ -234,9 +237,7 @@ def read_value(request: Request, kind: str) -> tuple[Any, str]:
     raise unsupported_media_type(AVAILABLE)
 
 
-def read_object(
-    request: Request, group_version: str, kind: str, shape: str, validation: str = "Warn"
-) -> Json:
+def read_object(request: Request, group_version: str, kind: str, shape: str, validation: str = "Warn") -> Json:
     """Decode, check and clean an object of a kind that has a struct."""
     value, media = read_value(request, kind)
     if media == PROTOBUF:
@@ -256,7 +257,9 @@ def read_object(
     problems = [f'duplicate field "{path}"' for path in repeated] + problems
     if problems and validation == "Strict":
         said = ", ".join(problems)
-        raise bad_request(f"{_in_version(group_version, kind)} cannot be handled as a {kind}: strict decoding error: {said}")
+        raise bad_request(
+            f"{_in_version(group_version, kind)} cannot be handled as a {kind}: strict decoding error: {said}"
+        )
     if problems and validation == "Warn":
         add_warnings(request.warnings, problems)
     return obj

@@ -1,7 +1,7 @@
 """Kinds that are served in two versions and stored in one.
 
-An Event is the same thing in core and in events.k8s.io under other names; an autoscaler of autoscaling/v1 is one of v2 that only
-looks at the CPU.  Each conversion makes a new object and leaves the one it was given alone.
+An Event is the same thing in core and in events.k8s.io under other names; an autoscaler of autoscaling/v1 is one of
+v2 that only looks at the CPU.  Each conversion makes a new object and leaves the one it was given alone.
 """
 
 from __future__ import annotations

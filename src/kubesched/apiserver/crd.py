@@ -1,8 +1,8 @@
 """CustomResourceDefinitions: kinds that users bring, served like the built-in ones while the server runs.
 
 A definition that is accepted gets its names, is Established at once, and puts a row into the registry for every
-version it serves; discovery and OpenAPI follow by themselves.  When it is deleted its objects go first.  The schema of each
-version prunes, defaults and validates objects (kubesched.apiserver.structural).
+version it serves; discovery and OpenAPI follow by themselves.  When it is deleted its objects go first.  The schema
+of each version prunes, defaults and validates objects (kubesched.apiserver.structural).
 
 Versions of one kind differ in name only: there are no conversion webhooks here.
 """
@@ -18,9 +18,10 @@ from typing import Any
 from kubesched.api.time import Instant, format_rfc3339
 from kubesched.apiserver import codec, jsonpath, schema, structural, tables
 from kubesched.apiserver.kinds import STATUS_VERBS, Conversion, Registry, Resource, ScalePaths, Subresource
+from kubesched.apiserver.negotiation import JSON, PROTOBUF, YAML
 from kubesched.apiserver.printers import Row
 from kubesched.apiserver.requests import Request
-from kubesched.apiserver.status import FieldError, bad_request
+from kubesched.apiserver.status import FieldError, bad_request, unsupported_media_type
 from kubesched.apiserver.store import Store
 
 Json = dict[str, Any]
@@ -56,11 +57,11 @@ class Definition:
     def read(self, request: Request, mode: str) -> Json:
         """Decode the body of a create or update."""
         value, media = codec.read_value(request, self.kind)
-        if media == codec.PROTOBUF:
-            raise codec.unsupported_media_type((codec.JSON, codec.YAML))
+        if media == PROTOBUF:
+            raise unsupported_media_type((JSON, YAML))
         if not isinstance(value, dict):
             raise bad_request(f"the object provided is unrecognized (must be of type {self.kind}): it is no object")
-        repeated = codec.repeated_fields(request.body) if mode == "Strict" and media == codec.JSON else []
+        repeated = codec.repeated_fields(request.body) if mode == "Strict" and media == JSON else []
         self._check_kind(value)
         obj, problems = self.clean(value, mode)
         problems = [f'duplicate field "{path}"' for path in repeated] + problems
@@ -129,7 +130,6 @@ class Definition:
         same = {str(error) for error in structural.validate({k: v for k, v in old.items() if k in bare}, self.schema)}
         unchanged = all(obj.get(key) == old.get(key) for key in bare)
         return [] if unchanged else [error for error in found if str(error) not in same]
-
 
     def openapi(self) -> Json:
         """The schema as OpenAPI shows it."""

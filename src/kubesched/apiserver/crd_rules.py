@@ -73,7 +73,9 @@ def problems(obj: Json) -> Errors:
         if not value:
             errors.append(field_required(f"spec.names.{name}"))
         else:
-            errors += [field_invalid(f"spec.names.{name}", value, f) for f in _faults(check_dns1123_label(value.lower()))]
+            errors += [
+                field_invalid(f"spec.names.{name}", value, f) for f in _faults(check_dns1123_label(value.lower()))
+            ]
             if name in ("plural", "singular") and value != value.lower():
                 errors.append(field_invalid(f"spec.names.{name}", value, "must be lower case"))
     if (spec.get("conversion") or {}).get("strategy") not in (None, "None"):

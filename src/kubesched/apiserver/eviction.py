@@ -83,9 +83,7 @@ def _spend(objects: Objects, budget: Json, pod: Json, dry_run: bool) -> None:
             return
     name, pod_name = budget["metadata"]["name"], pod["metadata"]["name"]
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 1):
-        raise _refused(
-            f"The disruption budget {name} is still being processed by the server.", _UNSETTLED_RETRY
-        )
+        raise _refused(f"The disruption budget {name} is still being processed by the server.", _UNSETTLED_RETRY)
     allowed = status.get("disruptionsAllowed", 0)
     if allowed < 0:
         why = "pdb disruptions allowed is negative"

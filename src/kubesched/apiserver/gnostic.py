@@ -1,7 +1,7 @@
 """Encode an OpenAPI 2 document in protobuf, for kubectl versions that read no other.
 
-The messages are those of gnostic's OpenAPIv2.proto; only what our own documents contain is written.  A message here is a
-list of encoded fields joined together, so encoding is a walk over the JSON document.
+The messages are those of gnostic's OpenAPIv2.proto; only what our own documents contain is written.  A message here
+is a list of encoded fields joined together, so encoding is a walk over the JSON document.
 """
 
 from __future__ import annotations
@@ -83,14 +83,19 @@ def _schema(found: Json) -> bytes:
 def _parameter(found: Json) -> bytes:
     """A query parameter, inside the messages that tell the kinds of parameter apart."""
     body = b"".join(
-        (_text(2, found["in"]), _text(4, found["name"]), _text(6, found.get("type")), _flag(20, found.get("uniqueItems")))
+        (
+            _text(2, found["in"]),
+            _text(4, found["name"]),
+            _text(6, found.get("type")),
+            _flag(20, found.get("uniqueItems")),
+        )
     )
     return _message(1, _message(2, _message(3, body)))
 
 
 def _operation(found: Json) -> bytes:
     responses = b"".join(
-        _named(1, code, _message(1, _text(1, answer.get("description")) ))
+        _named(1, code, _message(1, _text(1, answer.get("description"))))
         for code, answer in found.get("responses", {}).items()
     )
     parameters = b"".join(_message(8, _parameter(one)) for one in found.get("parameters") or ())

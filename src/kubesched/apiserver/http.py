@@ -1,9 +1,9 @@
 """The socket in front of ApiServer.handle: aiohttp, kept as thin as it can be.
 
-A request is read whole (bounded), handled in one go, and written; nothing is awaited in between, so requests are atomic.
-A watch is a response that stays open: lines are written as they come, many at a time when many are ready.  A client that
-does not read is not waited for: the watch behind it lags, is cut off with 410 by the store, and the connection is
-closed when it takes no bytes for a while.
+A request is read whole (bounded), handled in one go, and written; nothing is awaited in between, so requests are
+atomic. A watch is a response that stays open: lines are written as they come, many at a time when many are ready.  A
+client that does not read is not waited for: the watch behind it lags, is cut off with 410 by the store, and the
+connection is closed when it takes no bytes for a while.
 """
 
 from __future__ import annotations
@@ -106,9 +106,7 @@ class HttpFace:
         except (zlib.error, ValueError, web.RequestPayloadError):
             return _status_response(ApiError(400, "BadRequest", "the body of the request cannot be read"))
         try:
-            answer = self.server.handle(
-                request.method, path, query, request.headers, body, _certificate_user(request)
-            )
+            answer = self.server.handle(request.method, path, query, request.headers, body, _certificate_user(request))
         except Exception as error:
             # A bug of ours must not look like a broken network: say what broke, and go on serving.
             asyncio.get_running_loop().call_exception_handler(
@@ -120,7 +118,9 @@ class HttpFace:
         return _response(answer, request.headers)
 
     async def _stream(self, request: web.BaseRequest, watch: WatchStream) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": watch.content_type, "Cache-Control": "no-cache, private"})
+        response = web.StreamResponse(
+            headers={"Content-Type": watch.content_type, "Cache-Control": "no-cache, private"}
+        )
         _add_warnings(response.headers, watch.warnings)
         response.enable_chunked_encoding()
         task = asyncio.current_task()
@@ -130,7 +130,7 @@ class HttpFace:
             await response.prepare(request)
             await _pump(response, watch)
             await response.write_eof()
-        except (ConnectionError, asyncio.TimeoutError):
+        except (TimeoutError, ConnectionError):
             request.protocol.force_close()
         finally:
             watch.close()
@@ -234,9 +234,7 @@ def _bookmark(watch: WatchStream) -> None:
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _make_request(
-    message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]
-) -> web.BaseRequest:
+def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
     return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_BYTES_MAX)
 

@@ -1,8 +1,8 @@
 """The JSONPath that CustomResourceDefinitions use to point into objects: printer columns, scale, selectable fields.
 
 `.spec.size`, `.spec.parts[0].name`, `.status.conditions[?(@.type=="Ready")].status`, `.spec.items[*].name` and
-`.metadata.labels['a.b']` are understood, which is what is found in practice.  A path is compiled once; values come out in
-the order of the document.
+`.metadata.labels['a.b']` are understood, which is what is found in practice.  A path is compiled once; values come
+out in the order of the document.
 """
 
 from __future__ import annotations

@@ -353,7 +353,10 @@ BUILT_IN: tuple[Resource, ...] = (
         "certificates.CertificateSigningRequest", "status", "approval", short="csr", cluster=True,
         field_labels=_labels("spec.signerName"),
     ),
-    _row("networking.k8s.io/v1", "ingressclasses", "IngressClass", "networking.IngressClass", cluster=True, generation=True),
+    _row(
+        "networking.k8s.io/v1", "ingressclasses", "IngressClass", "networking.IngressClass",
+        cluster=True, generation=True,
+    ),
     _row("networking.k8s.io/v1", "ingresses", "Ingress", "networking.Ingress", "status", short="ing", generation=True),
     _row(
         "networking.k8s.io/v1", "networkpolicies", "NetworkPolicy", "networking.NetworkPolicy",
@@ -363,7 +366,10 @@ BUILT_IN: tuple[Resource, ...] = (
         "policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", "policy.PodDisruptionBudget", "status",
         short="pdb", generation=True, **_STRICT,
     ),
-    _row(_RBAC, "clusterrolebindings", "ClusterRoleBinding", "rbac.ClusterRoleBinding", cluster=True, create_on_update=True),
+    _row(
+        _RBAC, "clusterrolebindings", "ClusterRoleBinding", "rbac.ClusterRoleBinding",
+        cluster=True, create_on_update=True,
+    ),
     _row(_RBAC, "clusterroles", "ClusterRole", "rbac.ClusterRole", cluster=True, create_on_update=True),
     _row(_RBAC, "rolebindings", "RoleBinding", "rbac.RoleBinding", create_on_update=True),
     _row(_RBAC, "roles", "Role", "rbac.Role", create_on_update=True),

@@ -75,7 +75,9 @@ def negotiate(accept: str) -> Wanted:
     for clause in clauses(accept):
         media = _media(clause.media)
         shape = clause.param("as")
-        if shape and (shape not in _SHAPES or clause.param("g") != "meta.k8s.io" or clause.param("v") not in ("v1", "v1beta1")):
+        if shape and (
+            shape not in _SHAPES or clause.param("g") != "meta.k8s.io" or clause.param("v") not in ("v1", "v1beta1")
+        ):
             shapes_refused = True
             continue
         if media:

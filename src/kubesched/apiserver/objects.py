@@ -17,6 +17,7 @@ from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.ownership import Ownership, Writer
 from kubesched.apiserver.requests import Request
 from kubesched.apiserver.status import (
+    ApiError,
     FieldError,
     bad_request,
     conflict,
@@ -61,11 +62,12 @@ class Objects:
                 raise bad_request("the patch left no object")
             codec.check_kind(patched, resource.group_version, resource.kind)
             before = copy.deepcopy(patched) if strict == "Strict" else patched
+            obj: Json
             if resource.is_custom:
                 obj, problems = resource.definition.clean(patched, strict)
             else:
                 obj, problems = codec.clean(patched, resource.group_version, resource.kind, resource.shape, strict)
-        except codec.ApiError as error:
+        except ApiError as error:
             raise codec.refused_as_patch(error, patched) from None
         if problems and strict == "Strict":
             said = ", ".join(problems)
@@ -188,7 +190,8 @@ class Objects:
         strategy.prepare_update(resource, obj, old)
         if resource.is_custom:
             errors: list[FieldError] = validation.metadata(resource, obj["metadata"], old["metadata"])
-            return errors + resource.definition.problems(obj, old)
+            errors += resource.definition.problems(obj, old)
+            return errors
         admission.admit_update(self.store, self.rules, resource, obj, old)
         return validation_kinds.updated(resource, obj, old, subresource)
 
@@ -211,7 +214,7 @@ class Objects:
             meta.pop("resourceVersion", None)
             return
         if not (version.isascii() and version.isdigit()):
-            raise codec.ApiError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
+            raise ApiError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
         if version != old.resource_version:
             raise conflict(resource.storage, old.name)
 

@@ -1,11 +1,11 @@
 """Describe what is served as OpenAPI, for kubectl's validation, `explain` and `diff`.
 
-Version 3 is a document per group and version behind an index; the index names each with a hash of its content, which is what
-kubectl caches by, so a changed CustomResourceDefinition must change the hash, and does.  Documents are made when they
-are first asked for, from the rows of the registry and the structs of the schema.
+Version 3 is a document per group and version behind an index; the index names each with a hash of its content, which
+is what kubectl caches by, so a changed CustomResourceDefinition must change the hash, and does.  Documents are made
+when they are first asked for, from the rows of the registry and the structs of the schema.
 
-The words of `kubectl explain` are this project's own and cover what schedulers work with; the rest is shown with names and
-types alone.
+The words of `kubectl explain` are this project's own and cover what schedulers work with; the rest is shown with
+names and types alone.
 """
 
 from __future__ import annotations

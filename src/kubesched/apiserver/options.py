@@ -216,7 +216,9 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     errors = []
     if options.send_initial_events is None:
         if options.match:
-            errors.append(field_forbidden(_MATCH, f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided"))
+            errors.append(
+                field_forbidden(_MATCH, f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided")
+            )
         return errors
     if options.match != "NotOlderThan":
         errors.append(field_forbidden(_MATCH, f"sendInitialEvents requires setting {_MATCH} to NotOlderThan"))
@@ -264,7 +266,9 @@ def _delete_body(request: Request) -> Json:
         raise bad_request(f"couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value")
     kind, version = value.pop("kind", "") or "DeleteOptions", value.pop("apiVersion", "")
     if kind != "DeleteOptions":
-        raise bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"')
+        raise bad_request(
+            f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        )
     try:
         schema.struct_cleaner(_DELETE_SHAPE)(value, [])
     except schema.Mistyped as error:

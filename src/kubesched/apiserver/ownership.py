@@ -34,9 +34,10 @@ class Writer:
 
 
 # What a write through a door does not change, whatever it says.
-_MAIN = (("status",),)
-_STATUS = (("spec",),)
-_POD_STATUS = (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences"))
+_Paths = tuple[tuple[str, ...], ...]
+_MAIN: _Paths = (("status",),)
+_STATUS: _Paths = (("spec",),)
+_POD_STATUS: _Paths = (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences"))
 
 
 class Ownership:
@@ -81,6 +82,7 @@ def _make(resource: Resource, subresource: str) -> FieldManager:
         shape = model.custom(found, resource.definition.preserves_unknown)
     else:
         shape = model.built_in(resource.shape)
+    reset: _Paths
     if subresource == "status":
         reset = _POD_STATUS if resource.shape == "core.Pod" else _STATUS
     else:

@@ -1,7 +1,8 @@
 """PATCH: read the body as the kind of patch it says it is, apply it, and send the outcome down the usual road.
 
-Four kinds exist.  JSON patches and merge patches work on any JSON; strategic merge patches need to know lists that are maps,
-so custom resources do not have them; server-side apply is not a change but a wish, and creates what is missing.
+Four kinds exist.  JSON patches and merge patches work on any JSON; strategic merge patches need to know lists that
+are maps, so custom resources do not have them; server-side apply is not a change but a wish, and creates what is
+missing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kubesched.apiserver import codec
+from kubesched.apiserver import codec, schema
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.objects import Objects
 from kubesched.apiserver.options import WriteOptions, write_options
@@ -69,7 +70,7 @@ def patched(kind: str, view: Json, change: Any, shape: str) -> Any:
         result = json_patch(view, change)
     elif kind == MERGE_PATCH:
         if not isinstance(change, dict):
-            what = codec.schema.json_kind(change).partition(" ")[0]
+            what = schema.json_kind(change).partition(" ")[0]
             raise bad_request(
                 f"error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
             )
@@ -141,10 +142,13 @@ def _applied(
 
 
 def _check_place(wish: Json, target: Any) -> None:
-    """A wish may leave its place to the URL, but not contradict it."""
-    meta = wish.get("metadata")
+    """A wish may leave its place to the URL, but not contradict it, and must look like an object at all."""
+    for field in ("apiVersion", "kind"):
+        if not isinstance(wish.get(field, ""), str):
+            raise bad_request(f"error decoding YAML: {field} is not a string")
+    meta = wish.get("metadata") or {}
     if not isinstance(meta, dict):
-        return
+        raise bad_request("error decoding YAML: metadata is not an object")
     name = meta.get("name")
     if name and name != target.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")

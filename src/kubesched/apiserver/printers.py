@@ -1,7 +1,7 @@
 """The rows of `kubectl get`: what each kind shows of itself, column for column as kube-apiserver prints it.
 
-The server, not kubectl, decides what stands in a table.  COLUMNS holds one line a kind: `!` marks the name column, `#` an
-integer, `?` a boolean, `@` a time, `+` what only `-o wide` shows.  A row function turns an object into its
+The server, not kubectl, decides what stands in a table.  COLUMNS holds one line a kind: `!` marks the name column,
+`#` an integer, `?` a boolean, `@` a time, `+` what only `-o wide` shows.  A row function turns an object into its
 cells; kinds without one show a name and an age.
 """
 
@@ -306,7 +306,13 @@ def _stateful_set(obj: Json, now: int) -> Cells:
 
 def _daemon_set(obj: Json, now: int) -> Cells:
     spec, status = obj["spec"], obj.get("status") or {}
-    counts = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
+    counts = (
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "numberAvailable",
+    )
     template = spec.get("template") or {}
     return [
         obj["metadata"]["name"],
@@ -401,7 +407,9 @@ def _targets(spec: Json, status: Json) -> str:
             have = UNKNOWN if found is None else f"{found}%"
             shown.append(f"{resource.get('name')}: {have}/{target['averageUtilization']}%")
         else:
-            shown.append(f"{resource.get('name')}: {_or(now.get('averageValue'), UNKNOWN)}/{target.get('averageValue')}")
+            shown.append(
+                f"{resource.get('name')}: {_or(now.get('averageValue'), UNKNOWN)}/{target.get('averageValue')}"
+            )
     if not shown:
         return NONE
     more = f" + {len(shown) - 2} more..." if len(shown) > 2 else ""
@@ -540,7 +548,14 @@ def _attachment(obj: Json, now: int) -> Cells:
     spec = obj["spec"]
     volume = (spec.get("source") or {}).get("persistentVolumeName", "")
     attached = (obj.get("status") or {}).get("attached", False)
-    return [obj["metadata"]["name"], spec.get("attacher", ""), volume, spec.get("nodeName", ""), attached, age(obj, now)]
+    return [
+        obj["metadata"]["name"],
+        spec.get("attacher", ""),
+        volume,
+        spec.get("nodeName", ""),
+        attached,
+        age(obj, now),
+    ]
 
 
 def _budget(obj: Json, now: int) -> Cells:
@@ -557,7 +572,8 @@ def _budget(obj: Json, now: int) -> Cells:
 
 def _quota(obj: Json, now: int) -> Cells:
     status = obj.get("status") or {}
-    requests, limits = [], []
+    requests: list[str] = []
+    limits: list[str] = []
     for name, hard in sorted((status.get("hard") or {}).items()):
         used = (status.get("used") or {}).get(name, "0")
         (limits if name.startswith("limits.") else requests).append(f"{name}: {used}/{hard}")
@@ -722,14 +738,20 @@ def _ingress(obj: Json, now: int) -> Cells:
 def _ingress_class(obj: Json, now: int) -> Cells:
     spec = obj["spec"]
     parameters = spec.get("parameters")
-    shown = f"{parameters.get('kind')}.{parameters.get('apiGroup', '')}/{parameters.get('name')}" if parameters else NONE
+    shown = (
+        f"{parameters.get('kind')}.{parameters.get('apiGroup', '')}/{parameters.get('name')}" if parameters else NONE
+    )
     return [obj["metadata"]["name"], spec.get("controller", ""), shown, age(obj, now)]
 
 
 def _controller_revision(obj: Json, now: int) -> Cells:
     owners = obj["metadata"].get("ownerReferences") or ()
     owner = next((o for o in owners if o.get("controller")), None)
-    shown = f"{owner.get('kind', '').lower()}.{owner.get('apiVersion', '').partition('/')[0]}/{owner.get('name')}" if owner else NONE
+    shown = (
+        f"{owner.get('kind', '').lower()}.{owner.get('apiVersion', '').partition('/')[0]}/{owner.get('name')}"
+        if owner
+        else NONE
+    )
     return [obj["metadata"]["name"], shown, obj.get("revision", 0), age(obj, now)]
 
 
@@ -747,7 +769,8 @@ COLUMNS: dict[str, tuple[str, Row]] = {
         _pod,
     ),
     "nodes": (
-        "!Name, Status, Roles, Age, Version, +Internal-IP, +External-IP, +OS-Image, +Kernel-Version, +Container-Runtime",
+        "!Name, Status, Roles, Age, Version, +Internal-IP, +External-IP, +OS-Image, +Kernel-Version, "
+        "+Container-Runtime",
         _node,
     ),
     "namespaces": ("!Name, Status, Age", _named("status.phase")),
@@ -761,8 +784,8 @@ COLUMNS: dict[str, tuple[str, Row]] = {
         _event,
     ),
     "persistentvolumes": (
-        "!Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, VolumeAttributesClass, Reason, Age, "
-        "+VolumeMode",
+        "!Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, VolumeAttributesClass, Reason, "
+        "Age, +VolumeMode",
         _volume,
     ),
     "persistentvolumeclaims": (
@@ -777,7 +800,8 @@ COLUMNS: dict[str, tuple[str, Row]] = {
     "apps/deployments": ("!Name, Ready, Up-to-date, Available, Age, +Containers, +Images, +Selector", _deployment),
     "apps/statefulsets": ("!Name, Ready, Age, +Containers, +Images", _stateful_set),
     "apps/daemonsets": (
-        "!Name, #Desired, #Current, #Ready, #Up-to-date, #Available, Node Selector, Age, +Containers, +Images, +Selector",
+        "!Name, #Desired, #Current, #Ready, #Up-to-date, #Available, Node Selector, Age, +Containers, +Images, "
+        "+Selector",
         _daemon_set,
     ),
     "apps/controllerrevisions": ("!Name, Controller, Revision, Age", _controller_revision),

@@ -224,7 +224,11 @@ def _struct(name: str) -> Callable[[bytes], Json]:
                 result[field.name] = one(value)
             elif field.type.containers[0] == "[]":
                 found = result.setdefault(field.name, [])
-                if wire == _BYTES and field.type.base in ("int32", "int64", "bool") and not field.type.element.containers:
+                if (
+                    wire == _BYTES
+                    and field.type.base in ("int32", "int64", "bool")
+                    and not field.type.element.containers
+                ):
                     found.extend(_packed(value, one))
                 else:
                     found.append(one(value))

@@ -312,9 +312,7 @@ def _encoded(obj: Json, wanted: Wanted, status: int = 200) -> Response:
     return Response(status, encode(obj) + b"\n")
 
 
-def _stream(
-    watch: Watch, line: Callable[[WatchEvent], bytes], options: ListOptions, timeout: int
-) -> WatchStream:
+def _stream(watch: Watch, line: Callable[[WatchEvent], bytes], options: ListOptions, timeout: int) -> WatchStream:
     """A Watch as a stream of lines."""
 
     def set_on_ready(call: Callable[[], None]) -> None:

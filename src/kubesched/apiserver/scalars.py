@@ -1,8 +1,8 @@
 """Bring quantities and times into the one spelling in which Kubernetes stores them.
 
-`0.5` and `500m` are the same CPU, and kube-apiserver always answers `500m`; clients compare such strings.  Times are UTC
-with whole seconds, MicroTimes with six digits.  What cannot be read is refused in the words of kube-apiserver, which is
-all this module adds to kubesched.api.
+`0.5` and `500m` are the same CPU, and kube-apiserver always answers `500m`; clients compare such strings.  Times are
+UTC with whole seconds, MicroTimes with six digits.  What cannot be read is refused in the words of kube-apiserver,
+which is all this module adds to kubesched.api.
 """
 
 from __future__ import annotations

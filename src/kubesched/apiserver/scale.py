@@ -40,9 +40,11 @@ def scale_of(resource: Resource, obj: Json, *, writing: bool = False) -> Json:
     paths = resource.scale or ScalePaths()
     replicas = _at(obj, paths.spec)
     if resource.is_custom and replicas is None and not writing:
-        raise internal(f"the spec replicas field \".{'.'.join(paths.spec)}\" does not exist")
+        raise internal(f'the spec replicas field ".{".".join(paths.spec)}" does not exist')
     meta = obj["metadata"]
-    shown = {key: meta[key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if key in meta}
+    shown = {
+        key: meta[key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if key in meta
+    }
     status: Json = {"replicas": _at(obj, paths.status) or 0}
     selector = selector_text(_at(obj, paths.selector))
     if selector:
@@ -94,4 +96,6 @@ def _apply(objects: Objects, resource: Resource, stored: Stored, scale: Json, op
     new["metadata"]["resourceVersion"] = meta.get("resourceVersion", "")
     if meta.get("uid"):
         new["metadata"]["uid"] = meta["uid"]
-    return show(resource, objects.replace(resource, stored, new, patched=True, writer=options.writer, dry_run=options.dry_run))
+    return show(
+        resource, objects.replace(resource, stored, new, patched=True, writer=options.writer, dry_run=options.dry_run)
+    )

@@ -5,14 +5,15 @@ everyone who must look inside an object: the reader of request bodies (types, un
 (numbers), OpenAPI and explain (names and types), patches (merge keys).
 
 The most travelled road is `clean`: it gives a freshly decoded body the shape that a round trip through Go's structs
-would give it.  Wrong types are refused in the words of encoding/json, nulls and empty optional values vanish, quantities
-and times become canonical, and fields that Go always prints (`status: {}`, `resources: {}`) appear.  Unlike Go it
-keeps fields it does not know; it only counts them, because warning about them is for the caller to decide.
+would give it.  Wrong types are refused in the words of encoding/json, nulls and empty optional values vanish,
+quantities and times become canonical, and fields that Go always prints (`status: {}`, `resources: {}`) appear.
+Unlike Go it keeps fields it does not know; it only counts them, because warning about them is for the caller to
+decide.
 
-A line of schema.txt: ` <protobuf number> <name> <type> <marks>`; the name + marks an inlined struct.  Types: string, bool, int32, int64,
-float64, bytes, the scalars of apimachinery (Quantity, Time …), `package.Struct`, with `*`, `[]` and `{}` (a map) before.
-Marks: e omitted when empty, z also when a zero struct, r required, map=keys / set / atomic for lists, whole for maps and structs replaced
-as one, merge=key and retain for strategic merge patches.
+A line of schema.txt: ` <protobuf number> <name> <type> <marks>`; the name + marks an inlined struct.  Types: string,
+bool, int32, int64, float64, bytes, the scalars of apimachinery (Quantity, Time …), `package.Struct`, with `*`, `[]`
+and `{}` (a map) before. Marks: e omitted when empty, z also when a zero struct, r required, map=keys / set / atomic
+for lists, whole for maps and structs replaced as one, merge=key and retain for strategic merge patches.
 """
 
 from __future__ import annotations

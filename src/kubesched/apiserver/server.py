@@ -1,8 +1,8 @@
 """The embedded API server: one function from requests to answers, without sockets.
 
-`ApiServer.handle` is what the HTTP face calls for every request and what the simulator and tests call directly; there is no
-shorter way in, so nothing is proved on a path that users do not take.  It is synchronous: a request is done, wholly or not
-at all, before the next one begins, and so needs no locks.
+`ApiServer.handle` is what the HTTP face calls for every request and what the simulator and tests call directly; there
+is no shorter way in, so nothing is proved on a path that users do not take.  It is synchronous: a request is done,
+wholly or not at all, before the next one begins, and so needs no locks.
 
     server = ApiServer(Store(now=clock, luck=Random(1)), now=clock)
     server.bootstrap()
@@ -22,7 +22,6 @@ from kubesched.apiserver.binding import bind
 from kubesched.apiserver.conversion import built_in_registry
 from kubesched.apiserver.discovery import Discovery
 from kubesched.apiserver.eviction import evict
-from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.objects import Objects
 from kubesched.apiserver.options import delete_options, write_options
 from kubesched.apiserver.requests import (
@@ -166,7 +165,10 @@ class ApiServer:
             case "apis", [group]:
                 return self.discovery.group(group)
             case "apis", [group, version]:
-                return self.discovery.resources(group, version) or self._no_version(group)
+                found = self.discovery.resources(group, version)
+                if found is None and group in self.registry.groups():
+                    raise unknown_resource()
+                return found
             case "openapi", rest:
                 return openapi.respond(self.openapi, rest, accept)
             case "version", []:
@@ -182,7 +184,10 @@ class ApiServer:
         lines = [
             "# HELP apiserver_storage_objects Number of stored objects by resource.",
             "# TYPE apiserver_storage_objects gauge",
-            *(f'apiserver_storage_objects{{resource="{name}"}} {self.store.count(name)}' for name in self.store.resources()),
+            *(
+                f'apiserver_storage_objects{{resource="{name}"}} {self.store.count(name)}'
+                for name in self.store.resources()
+            ),
             "# HELP apiserver_longrunning_requests Number of open watches.",
             "# TYPE apiserver_longrunning_requests gauge",
             f'apiserver_longrunning_requests{{verb="WATCH"}} {self.store.watchers()}',
@@ -191,10 +196,6 @@ class ApiServer:
             f"etcd_resource_revision {self.store.revision}",
         ]
         return "\n".join(lines) + "\n"
-
-    def _no_version(self, group: str) -> None:
-        if group in self.registry.groups():
-            raise unknown_resource()
 
     def _page_paths(self) -> list[str]:
         paths = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz"]
@@ -320,9 +321,7 @@ class ApiServer:
         name = (binding.get("metadata") or {}).get("name", "")
         return json_response(bind(self.objects, target.place, name, binding, dry_run=options.dry_run), 201)
 
-    def _bind(
-        self, request: Request, namespace: str, name: str, kind: str, group_version: str, shape: str
-    ) -> Response:
+    def _bind(self, request: Request, namespace: str, name: str, kind: str, group_version: str, shape: str) -> Response:
         options = write_options(request, "CreateOptions")
         mode = codec.field_validation(request.query, "CreateOptions")
         binding = codec.read_object(request, group_version, kind, shape, mode)
@@ -344,9 +343,8 @@ class ApiServer:
         if wanted and wanted not in names:
             raise bad_request(f"container {wanted} is not valid for pod {target.name}")
         if not wanted and len(names) > 1:
-            raise bad_request(
-                f"a container name must be specified for pod {target.name}, choose one of: [{' '.join(map(str, names))}]"
-            )
+            choices = " ".join(map(str, names))
+            raise bad_request(f"a container name must be specified for pod {target.name}, choose one of: [{choices}]")
         return text_response("", 200) if pod["spec"].get("nodeName") else Response(204)
 
     def _token(self, request: Request, target: Target) -> Response:

@@ -1,8 +1,8 @@
 """What each kind does to an object before it is stored, beyond defaults: the registry strategies of kube-apiserver.
 
 A status cannot be written through the main resource and a spec not through /status; some kinds start with a status,
-some fields are the server's to set.  `prepare_create`, `prepare_update` and `prepare_status` are these rules; they change
-the new object, never the stored one.  `bumps_generation` says which changes count as a new generation.
+some fields are the server's to set.  `prepare_create`, `prepare_update` and `prepare_status` are these rules; they
+change the new object, never the stored one.  `bumps_generation` says which changes count as a new generation.
 """
 
 from __future__ import annotations

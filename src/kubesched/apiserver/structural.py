@@ -1,8 +1,8 @@
 """Structural schemas: prune, default and validate custom resources by their openAPIV3Schema.
 
-A structural schema types every field it mentions, so one walk can tell what is known (the rest is pruned), fill in defaults and
-say what is wrong, in the words of kube-apiserver.  Schemas come from users: patterns are compiled when the
-definition is accepted, and everything here is bounded by the depth of the object.
+A structural schema types every field it mentions, so one walk can tell what is known (the rest is pruned), fill in
+defaults and say what is wrong, in the words of kube-apiserver.  Schemas come from users: patterns are compiled when
+the definition is accepted, and everything here is bounded by the depth of the object.
 
 Rules in CEL (x-kubernetes-validations) are kept and shown but not evaluated.
 """

@@ -1,7 +1,7 @@
 """Answer `as=Table`: objects as rows of cells, with the columns of the real server.
 
-kubectl prints what it is given; only which columns are wide, and times in `date` columns, are left to it.  Built-in kinds have
-their rows in kubesched.apiserver.printers, custom resources the columns of their definition.
+kubectl prints what it is given; only which columns are wide, and times in `date` columns, are left to it.  Built-in
+kinds have their rows in kubesched.apiserver.printers, custom resources the columns of their definition.
 """
 
 from __future__ import annotations

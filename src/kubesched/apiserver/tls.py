@@ -1,8 +1,8 @@
 """Make the certificates of a server that lives on one machine: a CA of its own, and a certificate it signed.
 
 Clients are given the CA in their kubeconfig, so no warning is waved away and nobody else's certificate is trusted.
-Keys are EC P-256: made in a millisecond, and understood by every client.  With a data folder the same certificates serve
-again after a restart, until they are near their end.
+Keys are EC P-256: made in a millisecond, and understood by every client.  With a data folder the same certificates
+serve again after a restart, until they are near their end.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def make_certificates(names: Sequence[str] = (), now: datetime.datetime | None =
         .sign(ca_key, hashes.SHA256())
     )
 
-    def leaf(subject: x509.Name, purpose: x509.ObjectIdentifier, san: x509.SubjectAlternativeName | None) -> tuple[bytes, bytes]:
+    def leaf(
+        subject: x509.Name, purpose: x509.ObjectIdentifier, san: x509.SubjectAlternativeName | None
+    ) -> tuple[bytes, bytes]:
         key = ec.generate_private_key(ec.SECP256R1())
         made = (
             builder(subject, key)
@@ -131,9 +133,7 @@ def make_certificates(names: Sequence[str] = (), now: datetime.datetime | None =
             .add_extension(_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
         )
         if san is not None:
             made = made.add_extension(san, critical=False)

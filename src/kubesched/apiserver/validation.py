@@ -1,8 +1,8 @@
 """Refuse objects that break the rules of their kind, with every fault named by its field.
 
-What every kind shares is here: metadata, labels, selectors.  Pods have a module of their own (validation_pod), the other
-kinds share one (validation_kinds), which also says who checks what.  Checks return FieldErrors in the order in which
-kube-apiserver finds them; paths are only put together when there is something to say.
+What every kind shares is here: metadata, labels, selectors.  Pods have a module of their own (validation_pod), the
+other kinds share one (validation_kinds), which also says who checks what.  Checks return FieldErrors in the order in
+which kube-apiserver finds them; paths are only put together when there is something to say.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Errors = list[FieldError]
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion", "external-provisioner")
 NameCheck = Callable[[str], str | None]
+
 
 def faults(sentence: str | None) -> list[str]:
     """The single faults of a sentence of kubesched.api.names."""
@@ -93,7 +94,7 @@ def metadata(resource: Resource, meta: Json, old: Json | None = None) -> Errors:
     if "labels" in meta:
         errors += labels(meta["labels"], "metadata.labels")
     if "annotations" in meta:
-        errors += annotations(meta["annotations"], "metadata.annotations")
+        errors += _annotations(meta["annotations"], "metadata.annotations")
     if "ownerReferences" in meta:
         errors += _owners(meta["ownerReferences"])
     if "finalizers" in meta:
@@ -112,7 +113,7 @@ def _metadata_update(meta: Json, old: Json) -> Errors:
     return [field_forbidden("metadata.finalizers", why)]
 
 
-def annotations(found: Json, field: str) -> Errors:
+def _annotations(found: Json, field: str) -> Errors:
     errors: Errors = []
     size = 0
     for key, value in found.items():
@@ -130,7 +131,9 @@ def _owners(owners: list[Json]) -> Errors:
     controllers = []
     for owner in owners:
         if not (owner.get("apiVersion") or "").rpartition("/")[2]:
-            errors.append(field_invalid(f"{field}.apiVersion", owner.get("apiVersion", ""), "version must not be empty"))
+            errors.append(
+                field_invalid(f"{field}.apiVersion", owner.get("apiVersion", ""), "version must not be empty")
+            )
         for part in ("kind", "name", "uid"):
             if not owner.get(part):
                 errors.append(field_invalid(f"{field}.{part}", owner.get(part, ""), "must not be empty"))
@@ -140,7 +143,8 @@ def _owners(owners: list[Json]) -> Errors:
             controllers.append(owner)
     if len(controllers) > 1:
         names = [owner.get("name", "") for owner in controllers]
-        why = f'Only one reference can have Controller set to true. Found "true" in references for {names[0]} and {names[1]}'
+        found = f'Found "true" in references for {names[0]} and {names[1]}'
+        why = f"Only one reference can have Controller set to true. {found}"
         errors.append(field_invalid(field, owners, why))
     return errors
 
@@ -181,7 +185,10 @@ def label_selector(selector: Json | None, field: str) -> Errors:
                 errors.append(field_forbidden(f"{here}.values", why))
         else:
             errors.append(field_invalid(f"{here}.operator", operator, "not a valid selector operator"))
-        errors += [field_invalid(f"{here}.key", one.get("key", ""), f) for f in faults(check_qualified_name(one.get("key", "")))]
+        errors += [
+            field_invalid(f"{here}.key", one.get("key", ""), f)
+            for f in faults(check_qualified_name(one.get("key", "")))
+        ]
         for at, value in enumerate(values):
             errors += [field_invalid(f"{here}.values[{at}]", value, f) for f in faults(check_label_value(value))]
     return errors
@@ -189,7 +196,8 @@ def label_selector(selector: Json | None, field: str) -> Errors:
 
 def immutable(new: Json, old: Json, path: str, why: str = "field is immutable") -> Errors:
     """A fault if the value under a dotted path changed."""
-    was, now = old, new
+    was: Any = old
+    now: Any = new
     for step in path.split("."):
-        was, now = (was or {}).get(step), (now or {}).get(step)  # type: ignore[assignment]  # the last one may be anything
+        was, now = (was or {}).get(step), (now or {}).get(step)
     return [] if was == now else [field_invalid(path, now, why)]

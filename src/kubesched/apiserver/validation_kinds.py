@@ -111,7 +111,7 @@ def selects(selector: Json | None, found: Json) -> bool:
         )
     except SelectorError:
         return False
-    return compiled.matches(found)
+    return bool(compiled.matches(found))
 
 
 def template(found: Json | None, at: str, restart: Sequence[str] = ("Always",)) -> Errors:
@@ -170,7 +170,7 @@ def _is_zero(value: Any) -> bool:
     if isinstance(value, str):
         digits = value.removesuffix("%")
         return not digits.isdigit() or int(digits) == 0
-    return value == 0
+    return bool(value == 0)
 
 
 def _deployment(obj: Json) -> Errors:
@@ -210,7 +210,9 @@ def _stateful_set(obj: Json) -> Errors:
     errors = _one_of(spec, "spec", "podManagementPolicy", ("OrderedReady", "Parallel"))
     kind = (spec.get("updateStrategy") or {}).get("type")
     if kind not in ("RollingUpdate", "OnDelete"):
-        errors.append(field_invalid("spec.updateStrategy", spec.get("updateStrategy"), "must be 'RollingUpdate' or 'OnDelete'"))
+        errors.append(
+            field_invalid("spec.updateStrategy", spec.get("updateStrategy"), "must be 'RollingUpdate' or 'OnDelete'")
+        )
     return errors + _selected_template(spec, "statefulset", numbers=("minReadySeconds", "revisionHistoryLimit"))
 
 
@@ -276,7 +278,9 @@ def _cron_job(obj: Json) -> Errors:
         errors.append(field_invalid("spec.schedule", schedule, why))
     errors += _one_of(spec, "spec", "concurrencyPolicy", ("Allow", "Forbid", "Replace"))
     errors += _not_negative(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-    return errors + _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec", selected=False)
+    return errors + _job_spec(
+        (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec", selected=False
+    )
 
 
 def _keeps_selector(check: Check) -> CheckChange:
@@ -357,8 +361,10 @@ def _priority_class(obj: Json) -> Errors:
     if name.startswith("system-"):
         if _SYSTEM_CLASSES.get(name) != value or obj.get("globalDefault"):
             known = name in _SYSTEM_CLASSES
-            why = f"value of {name} PriorityClass must be {_SYSTEM_CLASSES.get(name)}" if known else (
-                f"{name} is not a known system priority class"
+            why = (
+                f"value of {name} PriorityClass must be {_SYSTEM_CLASSES.get(name)}"
+                if known
+                else (f"{name} is not a known system priority class")
             )
             head = "priority class names with 'system-' prefix are reserved for system use only. error: "
             errors.append(field_forbidden("metadata.name", head + why))
@@ -490,9 +496,11 @@ def _node_update(obj: Json, old: Json) -> Errors:
     errors = _node(obj)
     new, was = obj["spec"], old["spec"]
     if was.get("podCIDRs") and new.get("podCIDRs") != was["podCIDRs"]:
-        errors.append(field_forbidden("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid"))
+        errors.append(field_forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
     if was.get("providerID") and new.get("providerID") != was["providerID"]:
-        errors.append(field_forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid"))
+        errors.append(
+            field_forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid')
+        )
     return errors
 
 
@@ -686,8 +694,30 @@ def _volume(obj: Json) -> Errors:
 
 
 _VOLUME_SOURCES = frozenset(
-    "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk glusterfs hostPath "
-    "iscsi local nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume".split()
+    (
+        "awsElasticBlockStore",
+        "azureDisk",
+        "azureFile",
+        "cephfs",
+        "cinder",
+        "csi",
+        "fc",
+        "flexVolume",
+        "flocker",
+        "gcePersistentDisk",
+        "glusterfs",
+        "hostPath",
+        "iscsi",
+        "local",
+        "nfs",
+        "photonPersistentDisk",
+        "portworxVolume",
+        "quobyte",
+        "rbd",
+        "scaleIO",
+        "storageos",
+        "vsphereVolume",
+    )
 )
 
 

@@ -138,7 +138,16 @@ def _containers(spec: Json, at: str, volumes: set[str]) -> Errors:
 
 
 _PLAIN_KEYS = frozenset(
-    ("name", "image", "imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "resources", "command", "args")
+    (
+        "name",
+        "image",
+        "imagePullPolicy",
+        "terminationMessagePath",
+        "terminationMessagePolicy",
+        "resources",
+        "command",
+        "args",
+    )
 )
 
 
@@ -405,7 +414,9 @@ def tolerations(found: list[Json], at: str) -> Errors:
                 errors.append(field_invalid(f"{where}.operator", value, ";".join(bad)))
         elif operator == "Exists":
             if value:
-                errors.append(field_invalid(f"{where}.operator", value, "value must be empty when `operator` is 'Exists'"))
+                errors.append(
+                    field_invalid(f"{where}.operator", value, "value must be empty when `operator` is 'Exists'")
+                )
         elif operator in ("Lt", "Gt"):
             errors.append(field_not_supported(f"{where}.operator", operator, ("Equal", "Exists", "Lt", "Gt")))
         else:
@@ -425,7 +436,10 @@ def _affinity(affinity: Json, at: str) -> Errors:
     return errors
 
 
-_REQUIRED, _PREFERRED = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED, _PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
 
 
 def _node_affinity(affinity: Json, at: str) -> Errors:
@@ -465,7 +479,9 @@ def _node_term(term: Json, at: str) -> Errors:
                 errors.append(field_forbidden(f"{where}.values", why))
         elif operator in ("Gt", "Lt"):
             if len(values) != 1:
-                errors.append(field_required(f"{where}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+                errors.append(
+                    field_required(f"{where}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
+                )
         else:
             errors.append(field_invalid(f"{where}.operator", operator, "not a valid selector operator"))
         key = one.get("key", "")
@@ -545,7 +561,9 @@ def _match_label_keys(spec: Json) -> Errors:
         for field in ("matchLabelKeys", "mismatchLabelKeys"):
             for index, key in enumerate(term.get(field, ())):
                 if given.count(key) > 1:
-                    errors.append(field_invalid(f"{at}[{index}]", key, "exists in both matchLabelKeys and labelSelector"))
+                    errors.append(
+                        field_invalid(f"{at}[{index}]", key, "exists in both matchLabelKeys and labelSelector")
+                    )
     return errors
 
 
@@ -626,7 +644,9 @@ def pod_update(obj: Json, old: Json) -> Errors:
     if was.get("schedulingGates"):
         errors += _gated_changes(munged, was)
     if munged != was:
-        errors.append(field_forbidden("spec", f"pod updates may not change fields other than {UPDATABLE}\n{diff(was, munged)}"))
+        errors.append(
+            field_forbidden("spec", f"pod updates may not change fields other than {UPDATABLE}\n{diff(was, munged)}")
+        )
     return errors
 
 
@@ -709,7 +729,13 @@ def _node_affinity_change(new: Json, was: Json) -> Errors:
         return []
     terms = (new.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
     if len(terms) != len(old_terms):
-        return [field_invalid(f"{at}.nodeSelectorTerms", terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")]
+        return [
+            field_invalid(
+                f"{at}.nodeSelectorTerms",
+                terms,
+                "no additions/deletions to non-empty NodeSelectorTerms list are allowed",
+            )
+        ]
     errors: Errors = []
     for index, (term, before) in enumerate(zip(terms, old_terms, strict=True)):
         for field in ("matchExpressions", "matchFields"):
@@ -740,7 +766,9 @@ def pod_resize(obj: Json, old: Json) -> Errors:
     if qos_class(obj["spec"]) != kept:
         errors.append(field_invalid("spec", kept, "Pod QOS Class may not change as a result of resizing"))
     if munged != old["spec"]:
-        errors.append(field_forbidden("spec", f"only cpu and memory resources are mutable\n{diff(old['spec'], munged)}"))
+        errors.append(
+            field_forbidden("spec", f"only cpu and memory resources are mutable\n{diff(old['spec'], munged)}")
+        )
     return errors or pod_spec(obj["spec"], "spec")
 
 
@@ -751,11 +779,13 @@ def pod_ephemeral(obj: Json, old: Json) -> Errors:
     errors: Errors = []
     for index, one in enumerate(was):
         if one.get("name") not in names:
-            why = f"existing ephemeral containers \"{one.get('name')}\" may not be removed\n"
+            why = f'existing ephemeral containers "{one.get("name")}" may not be removed\n'
             errors.append(field_forbidden("spec.ephemeralContainers", why))
         elif one not in new:
             where = f"spec.ephemeralContainers[{index}]"
-            errors.append(field_forbidden(where, f"existing ephemeral containers \"{one.get('name')}\" may not be changed\n"))
+            errors.append(
+                field_forbidden(where, f'existing ephemeral containers "{one.get("name")}" may not be changed\n')
+            )
     for index, one in enumerate(new):
         where = f"spec.ephemeralContainers[{index}]"
         errors += [field_required(f"{where}.{field}") for field in ("name", "image") if not one.get(field)]
