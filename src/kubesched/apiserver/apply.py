@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from kubesched.api.time import parse_rfc3339
@@ -69,12 +70,7 @@ class Owner:
     @property
     def identity(self) -> str:
         """The same for the same owner; its order is the order in which conflicts are told."""
-        parts = {"manager": self.manager, "operation": self.operation}
-        if self.operation == "Update":
-            parts["apiVersion"] = self.version
-        if self.subresource:
-            parts["subresource"] = self.subresource
-        return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+        return _identity(self.manager, self.operation, self.version, self.subresource)
 
     def shown(self) -> str:
         text = json.dumps(self.manager, ensure_ascii=False)
@@ -83,13 +79,47 @@ class Owner:
         return f"{text} using {self.version}" if self.operation == "Update" else text
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What an owner owns, and since when (None: not known)."""
+@lru_cache(maxsize=4096)
+def _identity(manager: str, operation: Operation, version: str, subresource: str) -> str:
+    parts = {"manager": manager, "operation": operation}
+    if operation == "Update":
+        parts["apiVersion"] = version
+    if subresource:
+        parts["subresource"] = subresource
+    return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
 
-    owner: Owner
-    fields: FieldSet
-    time: str | None
+
+class Claim:
+    """What an owner owns, and since when (None: not known).
+
+    Most writes touch nobody else's fields, so a claim that was read is not decoded before somebody asks for its
+    fields, and is written back as it was.
+    """
+
+    __slots__ = ("_fields", "entry", "owner", "time")
+
+    def __init__(self, owner: Owner, fields: FieldSet | None, time: str | None, entry: Json | None = None) -> None:
+        self.owner = owner
+        self.time = time
+        self.entry = entry
+        self._fields = fields
+
+    @property
+    def fields(self) -> FieldSet:
+        if self._fields is None:
+            assert self.entry is not None
+            self._fields = FieldSet.from_json(self.entry.get("fieldsV1") or {})
+        return self._fields
+
+    def has_any(self, fields: FieldSet) -> bool:
+        """Whether it owns one of these fields."""
+        if self._fields is None and self.entry is not None:
+            return fields.meets_json(self.entry.get("fieldsV1") or {})
+        return bool(self.fields & fields)
+
+    def but(self, fields: FieldSet) -> Claim:
+        """The same claim to other fields."""
+        return Claim(self.owner, fields, self.time)
 
 
 Claims = dict[str, Claim]
@@ -131,6 +161,7 @@ class FieldManager:
         self.kind = kind
         self.subresource = subresource
         self.reset = FieldSet.of(*reset)
+        self._empty: Json = {**model.empty(), "kind": kind, "apiVersion": version}
 
     # the two doors ---------------------------------------------------------------------------------
 
@@ -157,7 +188,7 @@ class FieldManager:
         """
         self._check_wish(wish)
         try:
-            claims = _claims(old)
+            claims = _decoded(_claims(old))
         except ValueError as error:
             raise plain(f"failed to decode managed fields: {error}") from None
         live = _without_managed(old) if old is not None else self._nothing()
@@ -179,11 +210,12 @@ class FieldManager:
             given = (new.get("metadata") or {}).get("managedFields")
             if given is not None and (given == [] or given == [{}]):
                 return {}
-            try:
-                if claims := _claims(new):
-                    return claims
-            except ValueError:
-                pass
+            # The usual case is a client that sends back what it was given.
+            if given and (old is None or given != (old.get("metadata") or {}).get("managedFields")):
+                try:
+                    return _decoded(_claims(new))
+                except ValueError:
+                    pass
         try:
             return _claims(old)
         except ValueError:
@@ -242,19 +274,20 @@ class FieldManager:
         last = claims.get(me)
         fields = typed.field_set(wish, self.model).without(self.reset)
         merged = typed.merge(live, wish, self.model)
-        mine = Claim(owner, fields, last.time if last is not None else None)
+        since = last.time if last is not None else None
+        mine = Claim(owner, fields, since)
         merged = self._prune(merged, {**claims, me: mine}, last)
         difference = typed.compare(live, merged, self.model).without(self.reset)
         changed = difference.modified | difference.added
         others = {identity: claim for identity, claim in claims.items() if identity != me}
-        conflicts = {identity: lost for identity, claim in others.items() if (lost := claim.fields & changed)}
+        conflicts = {name: claim.fields & changed for name, claim in others.items() if claim.has_any(changed)}
         if conflicts and not force:
             raise Conflicted(conflicts, others)
         kept = _taken(others, changed, difference.removed)
         is_changed = not typed.same(live, merged)
         fields = fields - _NOBODYS
         if fields:
-            kept[me] = replace(mine, fields=fields, time=now if is_changed else mine.time)
+            kept[me] = Claim(owner, fields, now if is_changed else since)
         return (merged if is_changed else live), kept
 
     def _prune(self, merged: Json, claims: Claims, last: Claim | None) -> Json:
@@ -295,7 +328,7 @@ class FieldManager:
         return fields - difference.modified - difference.added - difference.removed
 
     def _nothing(self) -> Json:
-        return {**self.model.empty(), "kind": self.kind, "apiVersion": self.version}
+        return self._empty
 
 
 def without_new_times(old: Json, new: Json) -> Json:
@@ -320,9 +353,10 @@ def _taken(claims: Claims, changed: FieldSet, removed: FieldSet) -> Claims:
     """Take from everybody what somebody changed or removed; who has nothing left is forgotten."""
     kept: Claims = {}
     for identity, claim in claims.items():
-        fields = claim.fields - changed - removed
-        if fields:
-            kept[identity] = replace(claim, fields=fields)
+        if not claim.has_any(changed) and not claim.has_any(removed):
+            kept[identity] = claim
+        elif fields := claim.fields - changed - removed:
+            kept[identity] = claim.but(fields)
     return kept
 
 
@@ -342,8 +376,13 @@ def _claims(obj: Json | None) -> Claims:
         if kind != "FieldsV1":
             raise ValueError(f'invalid fieldsType "{kind}" in managed fields entry {index}')
         owner = Owner(entry.get("manager") or "", operation, entry["apiVersion"], entry.get("subresource") or "")
-        claims[owner.identity] = Claim(owner, FieldSet.from_json(entry.get("fieldsV1") or {}), entry.get("time"))
+        claims[owner.identity] = Claim(owner, None, entry.get("time"), entry)
     return claims
+
+
+def _decoded(claims: Claims) -> Claims:
+    """Decode all claims now, so that what cannot be understood is found now: ValueError."""
+    return {identity: Claim(claim.owner, claim.fields, claim.time) for identity, claim in claims.items()}
 
 
 def _with_claims(obj: Json, claims: Claims) -> Json:
@@ -369,6 +408,8 @@ def _seconds(time: str | None) -> int:
 
 
 def _entry(claim: Claim) -> Json:
+    if claim.entry is not None:
+        return claim.entry
     owner = claim.owner
     entry: Json = {"manager": owner.manager, "operation": owner.operation, "apiVersion": owner.version}
     if not owner.manager:
@@ -400,7 +441,8 @@ def _cap(claims: Claims) -> Claims:
             continue
         bucket = Owner(ANCIENT, "Update", version)
         if bucket.identity not in kept:
-            kept[bucket.identity] = replace(kept.pop(first[version].identity), owner=bucket)
+            oldest = kept.pop(first[version].identity)
+            kept[bucket.identity] = Claim(bucket, oldest.fields, oldest.time)
         fields = claim.fields | kept[bucket.identity].fields
         kept[bucket.identity] = Claim(bucket, fields, claim.time)
         del kept[claim.owner.identity]

@@ -40,15 +40,18 @@ class FieldSet:
 
     def insert(self, path: Path) -> None:
         """Add a path (for building; the empty path, the whole object, belongs to nobody)."""
-        if not path:
-            return
+        if path:
+            self.at(path[:-1]).members.add(path[-1])
+
+    def at(self, path: Path) -> FieldSet:
+        """The node below a path, made if missing (for building)."""
         here = self
-        for element in path[:-1]:
+        for element in path:
             below = here.children.get(element)
             if below is None:
                 below = here.children[element] = FieldSet()
             here = below
-        here.members.add(path[-1])
+        return here
 
     def __bool__(self) -> bool:
         return bool(self.members) or any(self.children.values())
@@ -117,6 +120,18 @@ class FieldSet:
             yield (*prefix, element)
         for element in sorted(self.children, key=_sort_key):
             yield from self.children[element].paths((*prefix, element))
+
+    def meets_json(self, fields: Json) -> bool:
+        """Whether it shares a path with a set in FieldsV1, found without decoding that."""
+        for element in self.members:
+            below = fields.get(element)
+            if below is not None and (not below or "." in below):
+                return True
+        for element, ours in self.children.items():
+            below = fields.get(element)
+            if below and ours.meets_json(below):
+                return True
+        return False
 
     # FieldsV1 --------------------------------------------------------------------------------------
 

@@ -49,9 +49,16 @@ class Model:
     map: MapModel | None = None
     default: Any = None
     zero: Callable[[], Json] | None = field(default=None, compare=False)
+    _is_one: bool = field(init=False, default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        possible = (self.scalar is not None) + (self.list is not None) + (self.map is not None)
+        object.__setattr__(self, "_is_one", possible < 2)
 
     def for_value(self, value: Any) -> Model:
         """Narrow to what the value is; unchanged for null, and for what the type does not allow."""
+        if self._is_one:
+            return self
         match value:
             case dict():
                 return Model(map=self.map) if self.map is not None else self

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from kubesched.apiserver.fieldset import (
     Element,
     FieldSet,
@@ -30,6 +32,7 @@ class _Absent:
 
 
 ABSENT: Any = _Absent()
+_encode = msgspec.json.Encoder().encode
 
 
 class Mismatch(Exception):
@@ -216,50 +219,73 @@ class Comparison:
 def compare(old: Any, new: Any, model: Model) -> Comparison:
     """Return how two objects of a kind differ."""
     result = Comparison()
+    if isinstance(old, dict) and isinstance(new, dict):
+        # Most writes leave most of an object alone: what is the same text is the same.
+        alike = [name for name in old if name in new and _encode(old[name]) == _encode(new[name])]
+        if alike:
+            old = {name: value for name, value in old.items() if name not in alike}
+            new = {name: value for name, value in new.items() if name not in alike}
     _compare(old, new, model, (), result)
     return result
 
 
 def _compare(old: Any, new: Any, model: Model, path: Path, result: Comparison) -> None:
-    if old is new and old is not ABSENT:
+    if old is new:
+        return
+    if old is ABSENT or new is ABSENT:
+        value, into = (new, result.added) if old is ABSENT else (old, result.removed)
+        if path:
+            _insert_all(value, model, path[-1], into.at(path[:-1]))
         return
     before, after = model.for_value(old), model.for_value(new)
-    if new is ABSENT:
-        leaf = _compare_as(old, new, before, path, result)
-    elif old is ABSENT or _same_kind(before, after):
-        leaf = _compare_as(old, new, after, path, result)
-    else:
+    if not _same_kind(before, after):
         _compare_as(old, new, before, path, result)
-        leaf = _compare_as(old, new, after, path, result)
-    if not leaf:
-        if old is ABSENT:
-            result.added.insert(path)
-        elif new is ABSENT:
-            result.removed.insert(path)
+    _compare_as(old, new, after, path, result)
+
+
+def _insert_all(value: Any, model: Model, element: Element, into: FieldSet) -> None:
+    """Add a value that stands on one side only: itself and everything in it."""
+    into.members.add(element)
+    kind = model.for_value(value)
+    if not value or kind.scalar is not None:
+        return
+    below = FieldSet()
+    if kind.map is not None and not kind.map.atomic and isinstance(value, dict):
+        for name, inner in value.items():
+            _insert_all(inner, _member(kind.map, name) or Model(), "f:" + name, below)
+    elif kind.list is not None and not kind.list.atomic and isinstance(value, list):
+        for item_name, items in _by_element(value, kind.list).items():
+            if len(items) == 1:
+                _insert_all(items[0], kind.list.element(), item_name, below)
+            else:
+                below.members.add(item_name)
+    if below.members:
+        into.children[element] = below
 
 
 def _same_kind(one: Model, other: Model) -> bool:
     return (one.scalar, one.list is None, one.map is None) == (other.scalar, other.list is None, other.map is None)
 
 
-def _compare_as(old: Any, new: Any, kind: Model, path: Path, result: Comparison) -> bool:
-    """Compare as one kind of thing; return whether it is a leaf."""
+def _compare_as(old: Any, new: Any, kind: Model, path: Path, result: Comparison) -> None:
+    """Compare two values as one kind of thing."""
     if kind.map is not None:
         was, now = _as_dict(old), _as_dict(new)
         if kind.map.atomic or not (was or now):
-            return _compare_leaf(old, new, path, result)
+            _compare_leaf(old, new, path, result)
+            return
         for name in {**(was or {}), **(now or {})}:
             below = _member(kind.map, name) or Model()
             inner = (*path, field_element(name))
             _compare((was or {}).get(name, ABSENT), (now or {}).get(name, ABSENT), below, inner, result)
-    elif kind.scalar is not None:
-        return _compare_leaf(old, new, path, result)
-    elif kind.list is not None:
+    elif kind.list is not None and kind.scalar is None:
         before, after = _as_list(old), _as_list(new)
         if kind.list.atomic or not (before or after):
-            return _compare_leaf(old, new, path, result)
+            _compare_leaf(old, new, path, result)
+            return
         _compare_items(before or [], after or [], kind.list, path, result)
-    return False
+    elif kind.scalar is not None:
+        _compare_leaf(old, new, path, result)
 
 
 def _as_dict(value: Any) -> Json | None:
@@ -270,14 +296,9 @@ def _as_list(value: Any) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def _compare_leaf(old: Any, new: Any, path: Path, result: Comparison) -> bool:
-    if old is ABSENT:
-        result.added.insert(path)
-    elif new is ABSENT:
-        result.removed.insert(path)
-    elif not same(old, new):
+def _compare_leaf(old: Any, new: Any, path: Path, result: Comparison) -> None:
+    if not same(old, new):
         result.modified.insert(path)
-    return True
 
 
 def _compare_items(old: list[Any], new: list[Any], model: ListModel, path: Path, result: Comparison) -> None:
