@@ -53,6 +53,7 @@ class NodeTable:
         self.stray: dict[str, dict[str, PodInfo]] = {}  # name of an unknown node → its pods by uid
         self.order = ZoneOrder()
         self.clock = 0
+        self.node_clock = 0  # the clock at the latest change of a node itself
         self.members = 0  # grows when a node comes or goes
         self.trials = 0  # trials that have moves to take back: nothing derived from the table may be kept meanwhile
         self._log: list[int] = []  # rows in the order they changed; ~row where the node itself did
@@ -297,6 +298,8 @@ class NodeTable:
     def _touch(self, row: int, node: bool = False) -> None:
         self.clock += 1
         self.generation[row] = self.clock
+        if node:
+            self.node_clock = self.clock
         self._log.append(~row if node else row)
         if len(self._log) > _CHANGES_KEPT:
             half = len(self._log) // 2

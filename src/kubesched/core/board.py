@@ -31,7 +31,7 @@ from kubesched.core import runner
 from kubesched.core.runner import Broken
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision
-from kubesched.framework.hooks import NodeSubset, Plugin, name_of
+from kubesched.framework.hooks import RESTLESS, NodeSubset, Plugin, name_of
 from kubesched.framework.profile import MAX_SCORE, MIN_SCORE, Profile, Tiers
 from kubesched.framework.status import Code, Status
 from kubesched.framework.vector import Verdict
@@ -42,6 +42,12 @@ BOARDS_AT_MOST = 256
 CELLS_AT_MOST = 64_000_000  # rows times columns over all boards: about half a gigabyte
 
 _NOTHING = object()
+
+
+def calm_of(cycle: Cycle) -> tuple[int, ...]:
+    """Numbers that stay the same while nothing happens but pods coming and going."""
+    table = cycle.table
+    return cycle.objects.clock, table.node_clock, table.neighbours.shape
 
 
 class NoBoard(Exception):
@@ -92,6 +98,12 @@ class Board:
         self._scratch: dict[type, Any] = {}
         self._history: deque[tuple[int, list[tuple[Any, str, int | None, Any]]]] = deque(maxlen=REMEMBERED)
         self._undo: list[tuple[Any, str, int | None, Any]] = []
+        self._skips: tuple[set[str], set[str]] = set(), set()
+        self._skipped: set[str] = set()
+        self._live_filters: list[FilterColumn] = []
+        self._live_scores: list[ScoreColumn] = []
+        self._calm: Hashable = None
+        self._restless: list[Plugin] = []
         self._reaching = [plugin for plugin in _asked_of(profile) if hasattr(plugin, "outlook")]
         self.feasible: Rows = np.empty(0, dtype=np.int32)
         self.filters: list[FilterColumn] = []
@@ -113,7 +125,7 @@ class Board:
     def decide(self, cycle: Cycle) -> Rows:
         """Bring the board up to date; returns the best rows, none where the pod fits nowhere.  Raises NoBoard."""
         cycle.scratch = self._scratch
-        cycle.skip_filter, cycle.skip_score = self._skip_filter(), self._skip_score()
+        cycle.skip_filter, cycle.skip_score = self._skips
         try:
             self._update(cycle)
         except NoBoard:
@@ -128,12 +140,6 @@ class Board:
             self._best = np.flatnonzero(self.totals == highest).astype(np.int32)
         return self._best
 
-    def _skip_filter(self) -> set[str]:
-        return set() if self._table is None else {c.tiers.name for c in self.filters if not c.active} | self._skipped
-
-    def _skip_score(self) -> set[str]:
-        return set() if self._table is None else {c.tiers.name for c in self.scores if not c.active}
-
     def _update(self, cycle: Cycle) -> None:
         table = cycle.table
         if not self.version:
@@ -141,15 +147,62 @@ class Board:
             return
         changed, touched = table.changes_since(self._clock)
         reaching = self._with_new_outlook(cycle)
-        if not changed and not touched and not reaching:
+        if not touched and not reaching:
             return
         self._clock = table.clock
         self._undo = []
+        if not (changed or reaching) and self._follow(cycle, touched):
+            self.version += 1
+            self._history.append((self.version, self._undo))
+            return
         self._pre_filter(cycle, reaching)
         came = self._refilter(cycle, reaching, changed, touched)
         self._rescore(cycle, reaching, changed, touched, came)
+        self._list_live()
         self.version += 1
         self._history.append((self.version, self._undo))
+
+    def _follow(self, cycle: Cycle, touched: list[int]) -> bool:
+        """The everyday change: pods came to a few rows, or left, and those still take one more like it.
+
+        False where more has to be done: a verdict or a normalised score has changed.  What was written by then is
+        right; it is written again.
+        """
+        if len(touched) > ONE_BY_ONE:
+            return False
+        table = cycle.table
+        for row in touched:
+            node = NodeInfo(table, row)
+            for column in self._live_filters:
+                if not runner.filter_one(cycle, column.tiers, node).ok or column.codes[row]:
+                    return False
+            if not self.ok[row]:
+                continue  # another filter turns it down, and that one does not look at pods
+            total = int(self.totals[row])
+            for score in self._live_scores:
+                raw = runner.raw_score(cycle, score.tiers, node)
+                was = int(score.raw[row])
+                if raw == was:
+                    continue
+                if score.normalizes or not MIN_SCORE <= raw <= MAX_SCORE:
+                    return False
+                self._undo.append((score, "raw", row, was))
+                self._undo.append((score, "norm", row, was))
+                score.raw[row] = score.norm[row] = raw
+                total += (raw - was) * score.weight
+            if total != self.totals[row]:
+                self._undo.append((self, "totals", row, int(self.totals[row])))
+                self.totals[row] = total
+        return True
+
+    def _list_live(self) -> None:
+        """The columns that hang on the pods of a row: those asked again when pods come and go."""
+        self._live_filters = [column for column in self.filters if column.active and column.reach == "row"]
+        self._live_scores = [column for column in self.scores if column.active and column.reach == "row"]
+        self._skips = (
+            {column.tiers.name for column in self.filters if not column.active} | self._skipped,
+            {column.tiers.name for column in self.scores if not column.active},
+        )
 
     # ── from nothing ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -158,13 +211,12 @@ class Board:
         capacity = len(table.generation)
         self._table, self._members, self._clock = None, table.members, table.clock
         self._scratch = cycle.scratch = {}
-        self._skipped: set[str] = set()
         cycle.skip_filter, cycle.skip_score = set(), set()
         self.filters = [FilterColumn(tiers, capacity) for tiers in profile.filters]
         self.scores = [ScoreColumn(tiers, profile.weights[tiers.name], capacity) for tiers in profile.scores]
         self.ok: Mask = np.zeros(capacity, dtype=np.bool_)
         self.totals: Scores = np.full(capacity, -1, dtype=np.int64)
-        self._outlooks = {name_of(p): p.outlook(cycle, cycle.pod) for p in self._reaching}
+        self._with_new_outlook(cycle)
         for plugin in profile.pre_filter:
             self._ask_pre_filter(cycle, plugin)
         self._apply_skips(cycle.skip_filter)
@@ -178,6 +230,7 @@ class Board:
             if score.active:
                 self._fill_score(cycle, score)
         self._settle_totals()
+        self._list_live()
         self._history.clear()
         self._undo = []
         self.version += 1
@@ -229,11 +282,22 @@ class Board:
     # ── filters ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _with_new_outlook(self, cycle: Cycle) -> list[Plugin]:
-        changed = []
+        """The plugins that see another cluster than last time.
+
+        An outlook can only change with the objects, the nodes or the groups of pods with affinity; while those are
+        as they were, only plugins that are restless have anything new to see.
+        """
+        calm = calm_of(cycle)
+        if calm == self._calm:
+            return self._restless
+        self._calm = calm
+        changed, self._restless = [], []
         for plugin in self._reaching:
             name = name_of(plugin)
             outlook = plugin.outlook(cycle, cycle.pod)
-            if outlook != self._outlooks.get(name, _NOTHING):
+            if outlook is RESTLESS:
+                self._restless.append(plugin)
+            if outlook is RESTLESS or outlook != self._outlooks.get(name, _NOTHING):
                 self._outlooks[name] = outlook
                 changed.append(plugin)
         return changed
@@ -533,6 +597,9 @@ class Boards:
         self._boards: OrderedDict[tuple[str, Hashable], Board] = OrderedDict()
         self._signatures: OrderedDict[tuple[str, bytes, Hashable], Hashable] = OrderedDict()
         self._able: dict[str, bool] = {}
+        self._asked: dict[str, tuple[Plugin, ...]] = {}
+        self._calm: Hashable = None
+        self._context: Hashable = ()
         self.hits = 0
 
     def __len__(self) -> int:
@@ -561,19 +628,23 @@ class Boards:
     def _possible(self, cycle: Cycle, profile: Profile) -> bool:
         able = self._able.get(profile.name)
         if able is None:
-            able = all(getattr(plugin, "board", None) in ("node", "row") for plugin in _asked_of(profile))
+            asked = self._asked[profile.name] = _asked_of(profile)
+            able = all(getattr(plugin, "board", None) in ("node", "row") for plugin in asked)
             able = self._able[profile.name] = able and not profile.extenders
         undisturbed = not cycle.nominated and not cycle.table.trials
         return able and undisturbed and not cycle.pod.pod.status.nominated_node_name
 
     def _signature(self, cycle: Cycle, profile: Profile) -> Hashable | None:
         """What the profile's plugins read of a pod; worked out once per distinct pod spec."""
-        plugins = _asked_of(profile)
-        context = tuple(plugin.context(cycle) for plugin in plugins if hasattr(plugin, "context"))
-        key = (profile.name, cycle.pod.fingerprint, context)
+        calm = calm_of(cycle)
+        if calm != self._calm:
+            self._calm = calm
+            asked = (plugin for plugin in self._asked[profile.name] if hasattr(plugin, "context"))
+            self._context = tuple(plugin.context(cycle) for plugin in asked)
+        key = (profile.name, cycle.pod.fingerprint, self._context)
         known = self._signatures.get(key, _NOTHING)
         if known is _NOTHING:
-            known = self._signatures[key] = _signature(cycle, plugins)
+            known = self._signatures[key] = _signature(cycle, self._asked[profile.name])
             if len(self._signatures) > 16 * self._at_most:
                 self._signatures.popitem(last=False)
         return known

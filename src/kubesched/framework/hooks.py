@@ -139,14 +139,21 @@ class Boarded(Protocol):
 
 class WithContext(Protocol):
     def context(self, cycle: Cycle) -> Hashable:
-        """What `alike` reads besides the pod."""
+        """What `alike` reads besides the pod: of the other objects, of the nodes, of the groups with affinity."""
         ...
 
 
 class WithOutlook(Protocol):
     def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
-        """What is read of the cluster besides a node's own row: while it is equal, other rows need no new answer."""
+        """What is read of the cluster besides a node's own row: while it is equal, other rows need no new answer.
+
+        It may hang on the other objects, the nodes and the groups of pods with affinity.  What hangs on pods
+        elsewhere is RESTLESS: every row must be asked again for every pod.
+        """
         ...
+
+
+RESTLESS = object()
 
 
 # ── extension points, as in a KubeSchedulerConfiguration ─────────────────────────────────────────────────────

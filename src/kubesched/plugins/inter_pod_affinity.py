@@ -18,7 +18,7 @@ from kubesched.cluster.table import NodeTable
 from kubesched.cluster.types import Mask, Scores
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint
-from kubesched.framework.hooks import Signature
+from kubesched.framework.hooks import RESTLESS, Signature
 from kubesched.framework.profile import MAX_SCORE
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from kubesched.framework.tools import Tools
@@ -296,7 +296,7 @@ class InterPodAffinity:
         return own, meant, self._interested(cycle, pod), cycle.objects.changed(Namespace)
 
     def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
-        return cycle.table.clock if pod.has_affinity or self._interested(cycle, pod) else None
+        return RESTLESS if pod.has_affinity or self._interested(cycle, pod) else None
 
     def _interested(self, cycle: Cycle, pod: PodInfo) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
         """The holders of affinity of whose terms some mean the pod, and which."""

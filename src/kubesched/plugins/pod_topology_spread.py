@@ -31,7 +31,7 @@ from kubesched.cluster.types import Mask, Scores
 from kubesched.cluster.vocab import ABSENT
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint
-from kubesched.framework.hooks import Signature
+from kubesched.framework.hooks import RESTLESS, Signature
 from kubesched.framework.profile import MAX_SCORE
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from kubesched.framework.tools import Tools
@@ -298,9 +298,9 @@ class PodTopologySpread:
 
     def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
         try:
-            return cycle.table.clock if self._both(pod, cycle.objects) else None
+            return RESTLESS if self._both(pod, cycle.objects) else None
         except SelectorError:
-            return cycle.table.clock
+            return RESTLESS
 
     def _both(self, pod: PodInfo, objects: Objects) -> tuple[Constraint, ...]:
         """Constraints of both kinds, remembered for pods alike.  Raises SelectorError."""
