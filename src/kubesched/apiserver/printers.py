@@ -760,6 +760,16 @@ def _pod_template(obj: Json, now: int) -> Cells:
     return [obj["metadata"]["name"], *_containers(template), _labels((template.get("metadata") or {}).get("labels"))]
 
 
+_NODE_COLUMNS = (
+    "!Name, Status, Roles, Age, Version, +Internal-IP, +External-IP, +OS-Image, +Kernel-Version, +Container-Runtime"
+)
+_VOLUME_COLUMNS = (
+    "!Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, VolumeAttributesClass, Reason, "
+    "Age, +VolumeMode"
+)
+_DAEMON_SET_COLUMNS = (
+    "!Name, #Desired, #Current, #Ready, #Up-to-date, #Available, Node Selector, Age, +Containers, +Images, +Selector"
+)
 _AGED = "!Name, Age"
 _DATED = "!Name, @Created At"
 
@@ -769,8 +779,7 @@ COLUMNS: dict[str, tuple[str, Row]] = {
         _pod,
     ),
     "nodes": (
-        "!Name, Status, Roles, Age, Version, +Internal-IP, +External-IP, +OS-Image, +Kernel-Version, "
-        "+Container-Runtime",
+        _NODE_COLUMNS,
         _node,
     ),
     "namespaces": ("!Name, Status, Age", _named("status.phase")),
@@ -784,8 +793,7 @@ COLUMNS: dict[str, tuple[str, Row]] = {
         _event,
     ),
     "persistentvolumes": (
-        "!Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, VolumeAttributesClass, Reason, "
-        "Age, +VolumeMode",
+        _VOLUME_COLUMNS,
         _volume,
     ),
     "persistentvolumeclaims": (
@@ -800,8 +808,7 @@ COLUMNS: dict[str, tuple[str, Row]] = {
     "apps/deployments": ("!Name, Ready, Up-to-date, Available, Age, +Containers, +Images, +Selector", _deployment),
     "apps/statefulsets": ("!Name, Ready, Age, +Containers, +Images", _stateful_set),
     "apps/daemonsets": (
-        "!Name, #Desired, #Current, #Ready, #Up-to-date, #Available, Node Selector, Age, +Containers, +Images, "
-        "+Selector",
+        _DAEMON_SET_COLUMNS,
         _daemon_set,
     ),
     "apps/controllerrevisions": ("!Name, Controller, Revision, Age", _controller_revision),
