@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kubesched.api.objects import Invalid, KubeObject, Node, Pod
+from kubesched.api.objects import KINDS, Invalid, KubeObject, Node, Pod
 from kubesched.api.quantity import resource_amount
 from kubesched.cluster.objects import Objects, version
 from kubesched.cluster.podinfo import PodInfo
@@ -50,39 +50,56 @@ class Mirror:
 
     def observe(self, obj: KubeObject, gone: bool = False) -> list[Delta]:
         """Fold one message in; returns what changed, in order."""
-        if isinstance(obj, Invalid):
-            return self._observe_invalid(obj, gone)
-        self.invalid.pop((obj.kind, obj.key), None)
-        if isinstance(obj, Pod):
-            return self._observe_pod(obj, gone or obj.finished)
-        if isinstance(obj, Node):
-            return self._observe_node(obj, gone)
-        old = self.objects.get(type(obj), obj.key)
-        if old is not None and not gone and old.uid == obj.uid and version(obj) < version(old):
-            self.duplicates += 1
-            return []
-        before = self.objects.observe(obj, gone)
-        return [] if gone and before is None else _split(before, None if gone else obj)
-
-    def _observe_pod(self, pod: Pod, gone: bool) -> list[Delta]:
-        old = self.pods.get(pod.key)
-        if old is not None and old.uid == pod.uid and not gone and 0 < version(pod) <= version(old):
-            self.duplicates += 1
-            return []
+        kind = obj.of if isinstance(obj, Invalid) else obj.kind
+        gone = gone or (isinstance(obj, Pod) and obj.finished)
+        seen, unread = self._seen(kind, obj.key), self.invalid.get((kind, obj.key))
         if gone:
-            if old is None or old.uid != pod.uid:
-                return []  # the end of a pod we never saw, or saw replaced already
-            del self.pods[pod.key]
-            return [self._settle(Delta(old, None))]
-        info = PodInfo(pod)
-        try:
-            info.measure()
-        except ValueError as error:
-            return self._observe_invalid(unusable(pod, str(error)), gone)
-        self.pods[pod.key] = pod
-        if old is not None and old.uid != pod.uid:
-            return [self._settle(Delta(old, None)), self._settle(Delta(None, pod, info))]
-        return [self._settle(Delta(old, pod, info))]
+            if unread is not None and _ends(obj, unread):
+                del self.invalid[kind, obj.key]
+            return [self._remove(seen)] if seen is not None and _ends(obj, seen) else []
+        if _is_old(obj, seen) or _is_old(obj, unread):
+            self.duplicates += 1
+            return []
+        info = PodInfo(obj) if isinstance(obj, Pod) else None
+        problem = obj if isinstance(obj, Invalid) else _problem(obj, info)
+        before = [self._remove(seen)] if seen is not None and seen.uid != obj.uid else []
+        if problem is not None:
+            # It is not scheduled and stays visible; the last version of it we could read still counts.
+            self.invalid[kind, obj.key] = problem
+            return before
+        self.invalid.pop((kind, obj.key), None)
+        return [*before, self._take_in(None if before else seen, obj, info)]
+
+    def _seen(self, kind: str, key: str) -> KubeObject | None:
+        """The last version of an object that we could read."""
+        if kind == "Pod":
+            return self.pods.get(key)
+        if kind == "Node":
+            row = self.table.row_of.get(key)
+            return None if row is None else self.table.nodes[row]
+        return self.objects.observed(KINDS[kind], key) if kind in KINDS else None
+
+    def _remove(self, old: KubeObject) -> Delta:
+        delta = Delta(old, None)
+        if isinstance(old, Pod):
+            del self.pods[old.key]
+            self._settle(delta)
+        elif isinstance(old, Node):
+            self.table.remove_node(old.name)
+        else:
+            self.objects.observe(old, gone=True)
+        return delta
+
+    def _take_in(self, old: KubeObject | None, new: KubeObject, info: PodInfo | None) -> Delta:
+        """A version of an object, both sides being the same object by uid."""
+        if isinstance(new, Pod):
+            self.pods[new.key] = new
+            return self._settle(Delta(old, new, info))
+        if isinstance(new, Node):
+            (self.table.add_node if old is None else self.table.update_node)(new)
+        else:
+            self.objects.observe(new)
+        return Delta(old, new)
 
     def _settle(self, delta: Delta) -> Delta:
         """Let the pod of a delta hold room where the API server says it is, and nowhere else."""
@@ -99,39 +116,6 @@ class Mirror:
         tracked = self.placed.pop(uid, None)
         if tracked is not None:
             self.table.remove(tracked.info, tracked.node)
-
-    def _observe_node(self, node: Node, gone: bool) -> list[Delta]:
-        row = self.table.row_of.get(node.name)
-        old = None if row is None else self.table.nodes[row]
-        if gone:
-            if old is None or (node.uid and old.uid and node.uid != old.uid):
-                return []
-            self.table.remove_node(node.name)
-            return [Delta(old, None)]
-        if old is not None and old.uid == node.uid and 0 < version(node) <= version(old):
-            self.duplicates += 1
-            return []
-        try:
-            for name, quantity in node.status.allocatable.items():
-                resource_amount(name, quantity)
-        except ValueError as error:
-            return self._observe_invalid(unusable(node, f"status.allocatable: {error}"), gone)
-        if old is not None and old.uid == node.uid:
-            self.table.update_node(node)
-            return [Delta(old, node)]
-        if old is not None:
-            self.table.remove_node(node.name)
-        self.table.add_node(node)
-        return [Delta(None, node)] if old is None else [Delta(old, None), Delta(None, node)]
-
-    def _observe_invalid(self, obj: Invalid, gone: bool) -> list[Delta]:
-        """An unreadable object is not scheduled and stays visible; the last version we could read still counts."""
-        key = (obj.of, obj.key)
-        if gone:
-            self.invalid.pop(key, None)
-        else:
-            self.invalid[key] = obj
-        return []
 
     # ── assuming ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -163,8 +147,27 @@ def unusable(obj: KubeObject, error: str) -> Invalid:
     return Invalid(metadata=obj.metadata, of=obj.kind, error=f"{obj.kind} {obj.key!r}: {error}")
 
 
-def _split(old: KubeObject | None, new: KubeObject | None) -> list[Delta]:
-    """One delta, or two where a namesake with another uid has taken an object's place."""
-    if old is not None and new is not None and old.uid != new.uid:
-        return [Delta(old, None), Delta(None, new)]
-    return [Delta(old, new)]
+def _problem(obj: KubeObject, info: PodInfo | None) -> Invalid | None:
+    """What makes an object unusable although it has the right shape."""
+    try:
+        if info is not None:
+            if not info.uid:
+                return unusable(obj, "metadata.uid: an object of the API server has one")
+            info.measure()
+        elif isinstance(obj, Node):
+            for name, quantity in obj.status.allocatable.items():
+                resource_amount(name, quantity)
+    except ValueError as error:
+        return unusable(obj, f"status.allocatable: {error}" if isinstance(obj, Node) else str(error))
+    return None
+
+
+def _is_old(obj: KubeObject, seen: KubeObject | None) -> bool:
+    """Whether a message tells no more than was told already, of this object or of its namesake after it."""
+    return seen is not None and 0 < version(obj) <= version(seen)
+
+
+def _ends(obj: KubeObject, seen: KubeObject) -> bool:
+    """Whether the end of one object is the end of another of its name: it is the same one, or came after it."""
+    same = obj.uid == seen.uid or not (obj.uid and seen.uid)
+    return same or 0 < version(seen) < version(obj)

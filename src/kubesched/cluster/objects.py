@@ -14,6 +14,8 @@ from kubesched.api.objects import KubeObject, Namespace
 
 T = TypeVar("T", bound=KubeObject)
 
+_DIGITS_AT_MOST = 20  # of a resource version: they are 64-bit numbers
+
 
 class Objects:
     """Typed indexes of all other kinds.  Read freely; only the mirror observes."""
@@ -30,6 +32,10 @@ class Objects:
         """The object of a key (`namespace/name`, or `name`), as assumed if it is, else as observed."""
         found = self._assumed.get(kind, {}).get(key) or self._observed.get(kind, {}).get(key)
         return found if found is None or isinstance(found, kind) else None
+
+    def observed(self, kind: type[KubeObject], key: str) -> KubeObject | None:
+        """The object of a key as the API server told it, whatever is assumed."""
+        return self._observed.get(kind, {}).get(key)
 
     def all(self, kind: type[T]) -> Iterator[T]:
         """All objects of a kind, in the order they were first seen."""
@@ -105,4 +111,4 @@ def _is_newer(observed: KubeObject, assumed: KubeObject) -> bool:
 def version(obj: KubeObject) -> int:
     """The resource version as a number; they are comparable within a kind since Kubernetes 1.35."""
     text = obj.metadata.resource_version
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS_AT_MOST else 0
