@@ -40,6 +40,8 @@ UNSAID: Mapping[str, int] = {CPU: 100, MEMORY: 200 * 1024 * 1024}
 
 Requests = dict[str, int]
 
+_COUNTABLE = 2**63 - 1  # what a column can hold
+
 
 class HostPort(NamedTuple):
     ip: str
@@ -94,8 +96,12 @@ class PodInfo:
         return f"PodInfo({self.key!r}, uid={self.uid!r})"
 
     def measure(self) -> None:
-        """Work out its amounts now.  Raises ValueError for a quantity nobody can read."""
-        _ = self.requests, self.usage, self.nonzero_usage
+        """Work out its amounts now.  Raises ValueError for quantities nobody can read, or count together."""
+        scored = dict(zip((CPU, MEMORY), self.nonzero_usage, strict=True))
+        for amounts in (self.requests, self.usage, scored):
+            for name, amount in amounts.items():
+                if amount > _COUNTABLE:
+                    raise ValueError(f"its containers together ask for {amount} of {name}; {_COUNTABLE} is the most")
 
     # ── resources ────────────────────────────────────────────────────────────────────────────────────────────
 
