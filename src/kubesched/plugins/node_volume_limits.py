@@ -54,9 +54,10 @@ class Attachable(NamedTuple):
 class _Wanted(Struct, frozen=True):
     """What the pod would attach, or why nobody can say; and what is attached to nodes already, by their names."""
 
-    volumes: tuple[Attachable, ...]
-    problem: Status
-    attachments: Mapping[str, tuple[Attachable, ...]]
+    problem: Status = SUCCESS
+    volumes: tuple[Attachable, ...] = ()
+    drivers: tuple[str, ...] = ()
+    attachments: Mapping[str, tuple[Attachable, ...]] = {}
 
 
 class NodeVolumeLimits:
@@ -76,6 +77,9 @@ class NodeVolumeLimits:
     name = "NodeVolumeLimits"
     board: Literal["node", "row"] = "node"
 
+    def __init__(self) -> None:
+        self._limits: dict[str, tuple[CSINode, Mapping[str, int]]] = {}
+
     def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:
         return SUCCESS if _has_attachable(pod.pod) else SKIP
 
@@ -83,7 +87,7 @@ class NodeVolumeLimits:
         wanted = self._wanted(cycle, pod)
         if not wanted.problem.ok:
             return wanted.problem
-        return _TOO_MANY if _exceeds(cycle.objects, wanted, node.name, node.pods) else SUCCESS
+        return _TOO_MANY if self._exceeds(cycle.objects, wanted, node.name, node.pods) else SUCCESS
 
     def filter_all(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Verdict:
         verdict = Verdict(len(nodes))
@@ -96,9 +100,32 @@ class NodeVolumeLimits:
         elif wanted.volumes:
             pods = nodes.table.pods
             for i, (name, row) in enumerate(zip(nodes.names, nodes.rows.tolist(), strict=True)):
-                if _exceeds(cycle.objects, wanted, name, pods[row]):
+                if self._exceeds(cycle.objects, wanted, name, pods[row]):
                     verdict.answer(i, _TOO_MANY)
         return verdict
+
+    def _exceeds(self, objects: Objects, wanted: _Wanted, node: str, pods: Sequence[PodInfo]) -> bool:
+        """Whether the wanted volumes would be too many for some driver of the node."""
+        csi_node = objects.get(CSINode, node)
+        if csi_node is None:
+            return False
+        limits = self._limits_of(csi_node)
+        asked = [limits[driver] for driver in wanted.drivers if driver in limits]
+        if not asked:
+            return False
+        attached = wanted.attachments.get(node, ())
+        at_most = len(wanted.volumes) + len(attached)
+        for other in pods:
+            at_most += len(other.pod.spec.volumes)
+        # Far from any limit there is no need to look at each volume.
+        return at_most > min(asked) and _counts_exceed(objects, wanted.volumes, csi_node, limits, attached, pods)
+
+    def _limits_of(self, csi_node: CSINode) -> Mapping[str, int]:
+        """The limits in a CSINode, read once for each version of it."""
+        known = self._limits.get(csi_node.name)
+        if known is None or known[0] is not csi_node:
+            known = self._limits[csi_node.name] = (csi_node, _limits(csi_node))
+        return known[1]
 
     def _wanted(self, cycle: Cycle, pod: PodInfo) -> _Wanted:
         """Worked out for the first node that asks, for all."""
@@ -128,21 +155,16 @@ class NodeVolumeLimits:
 # ── counting ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _exceeds(objects: Objects, wanted: _Wanted, node: str, pods: Sequence[PodInfo]) -> bool:
-    """Whether the wanted volumes would be too many for some driver of the node."""
-    if not wanted.volumes:
-        return False
-    csi_node = objects.get(CSINode, node)
-    limits = _limits(csi_node)
-    new = dict(_counted(wanted.volumes, csi_node))
-    asked = [limits[driver] for driver in new.values() if driver in limits]
-    if not asked:
-        return False
-    attached = wanted.attachments.get(node, ())
-    at_most = sum(len(other.pod.spec.volumes) for other in pods) + len(attached) + len(new)
-    if at_most <= min(asked):
-        return False  # far from any limit: no need to look at each volume
-
+def _counts_exceed(
+    objects: Objects,
+    volumes: Sequence[Attachable],
+    csi_node: CSINode,
+    limits: Mapping[str, int],
+    attached: Sequence[Attachable],
+    pods: Sequence[PodInfo],
+) -> bool:
+    """Count, driver by driver, what is there and what would come."""
+    new = dict(_counted(volumes, csi_node))
     used: dict[str, str] = {}
     for other in pods:
         used.update(_counted(_attachables(other.pod, objects), csi_node))
@@ -183,15 +205,16 @@ def _look_up(pod: Pod, objects: Objects) -> _Wanted:
         if name is None:
             continue
         if not name:
-            return _Wanted((), error("PersistentVolumeClaim had no name"), {})
+            return _Wanted(error("PersistentVolumeClaim had no name"))
         claim = find_claim(pod, name, objects)
         if claim is None:
             text = f"looking up PVC {pod.namespace}/{name}: {claim_not_found(name)}"
-            return _Wanted((), unresolvable(text), {})
+            return _Wanted(unresolvable(text))
         if volume.ephemeral is not None and not_owned(pod, claim):
-            return _Wanted((), error(not_owned(pod, claim)), {})
+            return _Wanted(error(not_owned(pod, claim)))
     volumes = tuple(_attachables(pod, objects))
-    return _Wanted(volumes, SUCCESS, _attachments(objects) if volumes else {})
+    drivers = tuple(dict.fromkeys(volume.driver for volume in volumes))
+    return _Wanted(SUCCESS, volumes, drivers, _attachments(objects) if volumes else {})
 
 
 def _attachables(pod: Pod, objects: Objects) -> Iterator[Attachable]:

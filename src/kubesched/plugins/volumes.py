@@ -164,5 +164,7 @@ def sign_volumes(pod: PodInfo) -> Signature | Status:
     for volume in pod.pod.spec.volumes:
         if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
             return NO_SIGNATURE
-        sources.append(msgspec.json.encode(structs.replace(volume, name="")))
+        source = msgspec.json.encode(structs.replace(volume, name=""))
+        if source != _NO_SOURCE:
+            sources.append(source)
     return (("v1.Pod.Spec.Volumes.NonSyntheticSources()", tuple(sorted(sources))),)
