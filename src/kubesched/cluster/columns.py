@@ -13,8 +13,12 @@ import numpy as np
 
 from kubesched.api.objects import Taint
 from kubesched.cluster.nodeinfo import NodeInfo
+from kubesched.cluster.podinfo import CPU, MEMORY, PODS
 from kubesched.cluster.table import NodeTable
 from kubesched.cluster.types import Amounts, Codes, Mask, Rows
+from kubesched.cluster.vocab import ABSENT
+
+_GUESSED = (CPU, MEMORY)  # the columns of nonzero_requested
 
 
 class Nodes:
@@ -23,6 +27,7 @@ class Nodes:
     def __init__(self, table: NodeTable, rows: Rows) -> None:
         self.table = table
         self.rows = rows
+        self._kept: dict[tuple[int, int], Amounts] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -52,11 +57,12 @@ class Nodes:
 
     @cached_property
     def allocatable(self) -> Amounts:
-        """[nodes, resources]; which column is which resource: `table.resources.find(name)`."""
+        """[nodes, resources]; which column is which resource: `column(name)`.  For one resource, `capacity(name)`."""
         return self.table.allocatable[self.rows]
 
     @cached_property
     def requested(self) -> Amounts:
+        """[nodes, resources]: what the pods there request together.  For one resource, `taken(name)`."""
         return self.table.requested[self.rows]
 
     @cached_property
@@ -68,13 +74,31 @@ class Nodes:
     def free(self) -> Amounts:
         return self.allocatable - self.requested
 
+    def capacity(self, resource: str) -> Amounts:
+        """What every node can give of a resource."""
+        return self._gathered(self.table.allocatable, self.column(resource))
+
+    def taken(self, resource: str, *, guessed: bool = False) -> Amounts:
+        """What the pods on every node request of it; `guessed` counts those that do not say, for cpu and memory."""
+        if guessed:
+            return self._gathered(self.table.nonzero_requested, _GUESSED.index(resource))
+        return self._gathered(self.table.requested, self.column(resource))
+
+    def _gathered(self, columns: Amounts, column: int) -> Amounts:
+        key = (id(columns), column)
+        found = self._kept.get(key)
+        if found is None:
+            nothing: Amounts = np.zeros(len(self.rows), dtype=np.int64)
+            found = self._kept[key] = nothing if column == ABSENT else columns[:, column].take(self.rows)
+        return found
+
     @cached_property
     def pod_count(self) -> Amounts:
-        return self.requested[:, 3]
+        return self.taken(PODS)
 
     @cached_property
     def pods_allowed(self) -> Amounts:
-        return self.allocatable[:, 3]
+        return self.capacity(PODS)
 
     @cached_property
     def unschedulable(self) -> Mask:

@@ -69,9 +69,10 @@ class NodeTable:
         self._names_shared = False
         self._free_rows: list[int] = []
 
-        self.allocatable: Amounts = np.zeros((_ROWS_AT_FIRST, _RESOURCES_AT_FIRST), dtype=np.int64)
+        # A column lies in one piece: questions are about one resource of many nodes.
+        self.allocatable: Amounts = np.zeros((_ROWS_AT_FIRST, _RESOURCES_AT_FIRST), dtype=np.int64, order="F")
         self.requested: Amounts = np.zeros_like(self.allocatable)
-        self.nonzero_requested: Amounts = np.zeros((_ROWS_AT_FIRST, 2), dtype=np.int64)
+        self.nonzero_requested: Amounts = np.zeros((_ROWS_AT_FIRST, 2), dtype=np.int64, order="F")
         self.generation: Amounts = np.zeros(_ROWS_AT_FIRST, dtype=np.int64)
         self.taint_set: Codes = np.zeros(_ROWS_AT_FIRST, dtype=np.int32)
         self.unschedulable: Mask = np.zeros(_ROWS_AT_FIRST, dtype=np.bool_)
@@ -217,9 +218,8 @@ class NodeTable:
         """The column of a resource; a resource never heard of gets one."""
         column = self.resources.add(name)
         if column >= self.allocatable.shape[1]:
-            width = self.allocatable.shape[1]
-            self.allocatable = np.hstack([self.allocatable, np.zeros_like(self.allocatable[:, :width])])
-            self.requested = np.hstack([self.requested, np.zeros_like(self.requested[:, :width])])
+            self.allocatable = np.asfortranarray(np.hstack([self.allocatable, np.zeros_like(self.allocatable)]))
+            self.requested = np.asfortranarray(np.hstack([self.requested, np.zeros_like(self.requested)]))
         return column
 
     def _write_node(self, row: int, node: Node) -> None:
@@ -278,7 +278,7 @@ class NodeTable:
 
     def _grow(self) -> None:
         def doubled(column: Amounts) -> Amounts:
-            return np.concatenate([column, np.zeros_like(column)])
+            return np.asfortranarray(np.concatenate([column, np.zeros_like(column)]))
 
         self.allocatable = doubled(self.allocatable)
         self.requested = doubled(self.requested)

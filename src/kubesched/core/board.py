@@ -87,8 +87,9 @@ class ScoreColumn:
 class Board:
     """The answers for one kind of pod, under one profile.  Arrays are indexed by row of the table."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, capacity: int) -> None:
         self.profile = profile
+        self.cells = capacity * (2 + 2 * len(profile.filters) + 2 * len(profile.scores))  # its size, about
         self.version = 0
         self._table: NodeTable | None = None
         self._members = -1
@@ -108,11 +109,6 @@ class Board:
         self.feasible: Rows = np.empty(0, dtype=np.int32)
         self.filters: list[FilterColumn] = []
         self.scores: list[ScoreColumn] = []
-
-    @property
-    def cells(self) -> int:
-        """How much memory it takes, in array cells."""
-        return 0 if self._table is None else len(self.ok) * (2 + 2 * len(self.filters) + 2 * len(self.scores))
 
     def serves(self, table: NodeTable) -> bool:
         """Whether it can be brought up to date; if not, a new one must take its place."""
@@ -596,6 +592,7 @@ class Boards:
         self._at_most = at_most
         self._boards: OrderedDict[tuple[str, Hashable], Board] = OrderedDict()
         self._signatures: OrderedDict[tuple[str, bytes, Hashable], Hashable] = OrderedDict()
+        self._met: OrderedDict[tuple[str, Hashable], None] = OrderedDict()  # kinds of pods met at least once
         self._able: dict[str, bool] = {}
         self._asked: dict[str, tuple[Plugin, ...]] = {}
         self._calm: Hashable = None
@@ -614,12 +611,20 @@ class Boards:
             return None
         key = (profile.name, signature)
         board = self._boards.get(key)
-        if board is None or not board.serves(cycle.table):
-            board = self._boards[key] = Board(profile)
-            self._make_room()
-        else:
+        if board is not None and board.serves(cycle.table):
             self._boards.move_to_end(key)
+            return board
+        if board is None and key not in self._met:
+            self._meet(key)
+            return None  # a pod that stays the only one of its kind is cheaper the long way
+        board = self._boards[key] = Board(profile, len(cycle.table.generation))
+        self._make_room()
         return board
+
+    def _meet(self, key: tuple[str, Hashable]) -> None:
+        self._met[key] = None
+        if len(self._met) > 16 * self._at_most:
+            self._met.popitem(last=False)
 
     def drop(self) -> None:
         """Give all of them up."""
@@ -650,9 +655,9 @@ class Boards:
         return known
 
     def _make_room(self) -> None:
-        while len(self._boards) > self._at_most or (
-            len(self._boards) > 1 and sum(board.cells for board in self._boards.values()) > CELLS_AT_MOST
-        ):
+        newest = next(reversed(self._boards.values()))
+        room = min(self._at_most, max(1, CELLS_AT_MOST // newest.cells))
+        while len(self._boards) > room:
             self._boards.popitem(last=False)
 
 

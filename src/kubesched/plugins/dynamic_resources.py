@@ -30,7 +30,6 @@ from kubesched.framework.status import SKIP, SUCCESS, Status, unresolvable, unsc
 from kubesched.framework.tools import Tools
 from kubesched.framework.vector import Verdict
 from kubesched.plugins.normalize import default_normalize
-from kubesched.plugins.resource_scoring import capacity_and_taken
 
 CLAIMS = (
     "resource claims (spec.resourceClaims) are not supported by this version of kubesched: "
@@ -109,7 +108,7 @@ class DynamicResources:
     def filter_all(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Verdict:
         verdict = Verdict(len(nodes))
         for resource in self._resources(cycle, pod):
-            lacking: Mask = capacity_and_taken(nodes, resource)[0] <= 0
+            lacking: Mask = nodes.capacity(resource) <= 0
             verdict.reject(verdict.ok & lacking, no_device(resource), unresolvable=True)
         return verdict
 

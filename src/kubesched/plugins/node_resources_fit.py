@@ -30,7 +30,6 @@ from kubesched.plugins.resource_scoring import (
     DEFAULT_RESOURCES,
     Demand,
     ResourceSpec,
-    capacity_and_taken,
     demands,
     load,
     load_all,
@@ -202,8 +201,8 @@ class NodeResourcesFit:
         verdict = Verdict(len(nodes))
         verdict.reject(nodes.pod_count + 1 > nodes.pods_allowed, TOO_MANY_PODS)
         for resource, amount in wanted.amounts:
-            capacity, taken = capacity_and_taken(nodes, resource)
-            lacking: Mask = amount > capacity - taken
+            capacity = nodes.capacity(resource)
+            lacking: Mask = amount > capacity - nodes.taken(resource)
             if resource in wanted.devices:
                 lacking = lacking & (capacity > 0)
             verdict.reject(lacking, _insufficient(resource), unresolvable=amount > capacity)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
@@ -19,7 +18,6 @@ from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import CPU, EPHEMERAL_STORAGE, MEMORY, UNSAID, PodInfo, Requests, pod_requests
 from kubesched.cluster.types import Amounts
-from kubesched.cluster.vocab import ABSENT
 
 
 class ResourceSpec(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -102,16 +100,6 @@ def load(node: NodeInfo, demand: Demand, guessed: bool) -> Load:
 
 def load_all(nodes: Nodes, demand: Demand, guessed: bool) -> LoadAll:
     """As `load`, for every node."""
-    capacity, taken = capacity_and_taken(nodes, demand.resource)
-    if guessed and demand.resource in UNSAID:
-        taken = nodes.nonzero_requested[:, list(UNSAID).index(demand.resource)]
-    return LoadAll(taken + demand.amount, capacity, demand.weight)
-
-
-def capacity_and_taken(nodes: Nodes, resource: str) -> tuple[Amounts, Amounts]:
-    """What every node can give of a resource, and what the pods there request."""
-    column = nodes.column(resource)
-    if column == ABSENT:
-        nothing: Amounts = np.zeros(len(nodes), dtype=np.int64)
-        return nothing, nothing
-    return nodes.allocatable[:, column], nodes.requested[:, column]
+    guess = guessed and demand.resource in UNSAID
+    taken = nodes.taken(demand.resource, guessed=guess)
+    return LoadAll(taken + demand.amount, nodes.capacity(demand.resource), demand.weight)
