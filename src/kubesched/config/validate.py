@@ -75,7 +75,7 @@ def _election(election: LeaderElection) -> Iterator[Fault]:
         if spans["leaseDuration"] <= spans["renewDeadline"]:
             problem = invalid(election.renew_deadline, "must be greater than `RenewDeadline`")
             yield Fault("leaderElection.leaseDuration", problem)
-        elif spans["renewDeadline"] <= spans["retryPeriod"] * _JITTER:
+        elif 0 < spans["renewDeadline"] <= spans["retryPeriod"] * _JITTER:  # as the elector itself wants it
             problem = invalid(election.renew_deadline, "must be greater than `RetryPeriod` times 1.2")
             yield Fault("leaderElection.renewDeadline", problem)
     if election.resource_lock != "leases":
