@@ -125,6 +125,20 @@ def test_the_name_of_a_gate_does_not_outlive_the_next_attempt():
     assert bench.pop() is None  # an error is not tried early, whatever held the pod back before
 
 
+def test_a_pod_that_was_gated_once_and_then_turned_down_is_not_gated():
+    gate = Gate("Gate", "a", events=ON_UNGATING)
+    bench = Bench(gate, Rejector("Fit", NODE_ADD))
+    bench.add(pod("a"))
+    gate.closed.clear()
+    bench.update(pod("a"), POD_UNGATED)
+    bench.pop()
+    bench.back("a", "Fit")
+    assert bench.queue.counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
+    assert bench.waiting("a").gate == ""
+    bench.notify(NODE_ADD, 5)
+    assert bench.state("a") is State.ACTIVE
+
+
 @pytest.mark.parametrize(
     ("wake", "rejectors", "expected"),
     [

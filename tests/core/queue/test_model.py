@@ -367,4 +367,4 @@ class QueueAgainstModel(RuleBasedStateMachine):
 
 
 TestQueueAgainstModel = QueueAgainstModel.TestCase
-TestQueueAgainstModel.settings = settings(max_examples=60, stateful_step_count=40)
+TestQueueAgainstModel.settings = settings(stateful_step_count=50)

@@ -477,8 +477,9 @@ def test_an_update_of_a_sleeping_pod_wakes_it_where_a_rejector_asked_for_that(ev
 
 def test_an_update_whose_hint_says_no_leaves_the_pod_asleep():
     world = parked("a", "Never")
-    world.update(pod("a", labels={"x": "y"}), POD_LABEL, seconds=5)
+    world.update(pod("a", labels={"x": "y"}, nominated="n1"), POD_LABEL, seconds=5)
     assert world.states() == {"a": "Parked"}
+    assert list(world.queue.nominated()) == ["n1"]  # though its new status counts
 
 
 def test_an_update_stops_asking_once_the_pod_is_awake():
