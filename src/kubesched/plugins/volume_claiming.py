@@ -20,7 +20,8 @@ from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.objects import Objects, version
 from kubesched.framework.status import SUCCESS, Status, error
 from kubesched.framework.steps import Patch, Steps, WaitFor
-from kubesched.plugins.volume_search import Binding, Found, missing_node, reachable
+from kubesched.plugins.volume_reach import reachable
+from kubesched.plugins.volume_search import Binding, Found, missing_node
 from kubesched.plugins.volumes import BOUND_BY_CONTROLLER, SELECTED_NODE, is_fully_bound, is_meant_for
 
 _TIMED_OUT = "context deadline exceeded"

@@ -17,10 +17,10 @@ import numpy.typing as npt
 from kubesched.api.labels import IN, quoted
 from kubesched.api.objects import (
     CSIDriver,
-    CSINode,
     CSIStorageCapacity,
     LabelSelector,
     LabelSelectorRequirement,
+    NodeSelector,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
@@ -29,20 +29,16 @@ from kubesched.api.objects import (
 from kubesched.api.quantity import parse_units
 from kubesched.api.selectors import (
     EVERYTHING,
-    NodeMatcher,
-    NodeTerm,
     Selector,
     SelectorError,
     compile_label_selector,
-    compile_node_selector,
 )
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.objects import Objects
 from kubesched.cluster.types import Mask
 from kubesched.framework.vector import Verdict
-from kubesched.plugins.csi_migration import in_tree_disk, required_affinity
-from kubesched.plugins.node_affinity import match_nodes, match_term
+from kubesched.plugins.volume_reach import Reach, matches, reachable, required_by
 from kubesched.plugins.volumes import (
     SELECTED_NODE,
     VolumeProblem,
@@ -89,42 +85,6 @@ class Found(NamedTuple):
     provisions: tuple[Provision, ...] = ()
 
 
-# ── one volume, one node ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def reachable(volume: PersistentVolume, node: NodeInfo, objects: Objects) -> bool:
-    """Whether a volume can be used on a node."""
-    required = required_affinity(volume, objects.get(CSINode, node.name))
-    # Kept from kube-scheduler: a volume's affinity is asked about labels only; the fields of a node do not count.
-    return required is None or compile_node_selector(required).matches(node.labels, "")
-
-
-def reachable_from(volume: PersistentVolume, nodes: Nodes, objects: Objects) -> Mask:
-    """The same about all nodes."""
-    if in_tree_disk(volume.spec) is not None:
-        each = (reachable(volume, node, objects) for node in nodes)
-        return np.fromiter(each, dtype=np.bool_, count=len(nodes))
-    return _match_labels(_matcher(volume), nodes)
-
-
-def _matcher(volume: PersistentVolume) -> NodeMatcher | None:
-    affinity = volume.spec.node_affinity
-    return None if affinity is None or affinity.required is None else compile_node_selector(affinity.required)
-
-
-def _match_labels(matcher: NodeMatcher | None, nodes: Nodes) -> Mask:
-    if matcher is None:
-        return np.ones(len(nodes), dtype=np.bool_)
-    if not any(term.fields for term in matcher.terms):
-        return match_nodes(matcher, nodes)
-    matched: Mask = np.zeros(len(nodes), dtype=np.bool_)
-    for term in matcher.terms:
-        # A term of fields alone has nothing left to ask, and asks nothing: it matches.
-        alone = term.fields and not term.requirements
-        matched |= True if alone else match_term(NodeTerm(term.requirements, (), term.errors), nodes)
-    return matched
-
-
 # ── volumes that are there ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -133,7 +93,7 @@ class Candidate(NamedTuple):
 
     volume: PersistentVolume
     meant: bool  # it says it belongs to this claim, so no other will do
-    matcher: NodeMatcher | None
+    required: NodeSelector | None
 
 
 def candidates(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> list[Candidate]:
@@ -153,9 +113,9 @@ def candidates(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]
         if size < wanted or not _same_shape(volume, claim) or volume.metadata.deletion_timestamp is not None:
             continue
         if volume.spec.claim_ref is not None:
-            meant.append(Candidate(volume, True, _matcher(volume)))
+            meant.append(Candidate(volume, True, required_by(volume)))
         elif _is_free_for(volume, claim, selector):
-            sized.append((size, Candidate(volume, False, _matcher(volume))))
+            sized.append((size, Candidate(volume, False, required_by(volume))))
     sized.sort(key=lambda one: one[0])
     return meant + [candidate for _, candidate in sized]
 
@@ -344,8 +304,9 @@ class Search:
 
     def everywhere(self, nodes: Nodes) -> Verdict:
         """What is wrong with each node; `at()` about all of them."""
-        conflict, missing = self._bound_everywhere(nodes)
-        unmet, too_small = self._meet_everywhere(nodes)
+        reach = Reach(nodes, self.objects)
+        conflict, missing = self._bound_everywhere(reach)
+        unmet, too_small = self._meet_everywhere(reach)
         verdict = Verdict(len(nodes))
         verdict.reject(conflict, NODE_CONFLICT, unresolvable=True)
         verdict.reject(unmet, BIND_CONFLICT, unresolvable=True)
@@ -353,81 +314,87 @@ class Search:
         verdict.reject(missing, VOLUME_MISSING, unresolvable=True)
         return verdict
 
-    def _bound_everywhere(self, nodes: Nodes) -> tuple[Mask, Mask]:
-        fine: Mask = np.ones(len(nodes), dtype=np.bool_)
+    def _bound_everywhere(self, reach: Reach) -> tuple[Mask, Mask]:
+        fine: Mask = np.ones(len(reach.nodes), dtype=np.bool_)
         for volume in self._bound:
             if volume is None:
                 return ~fine, fine
-            fine &= reachable_from(volume, nodes, self.objects)
-        return ~fine, np.zeros(len(nodes), dtype=np.bool_)
+            fine &= reach.to(volume)
+        return ~fine, np.zeros(len(reach.nodes), dtype=np.bool_)
 
-    def _meet_everywhere(self, nodes: Nodes) -> tuple[Mask, Mask]:
+    def _meet_everywhere(self, reach: Reach) -> tuple[Mask, Mask]:
         """Where no volume can be had for some claim, and where there is too little room to make one."""
+        nodes = reach.nodes
         open_: Mask = np.ones(len(nodes), dtype=np.bool_)  # nothing wrong so far
         for one in self._promised:
             open_ &= nodes.rows == nodes.table.row_of.get(one.claim.annotations[SELECTED_NODE], -1)
         unmet, too_small = ~open_, np.zeros(len(nodes), dtype=np.bool_)
-        for one, needs in [*((one, open_) for one in self._promised), *self._unmatched(nodes)]:
+        for one, needs in [*((one, open_) for one in self._promised), *self._unmatched(reach)]:
             needs = needs & open_
             if not needs.any():
                 continue
-            refused = needs & ~_anywhere(one.source.places, nodes)
+            refused = needs & ~reach.anywhere(one.source.places)
             unmet |= refused
             if one.source.rooms is not None:
-                short = needs & ~refused & ~_anywhere([room.where for room in one.source.rooms], nodes)
+                short = needs & ~refused & ~reach.anywhere(room.where for room in one.source.rooms)
                 too_small |= short
                 refused |= short
             open_ = open_ & ~refused
         return unmet, too_small
 
-    def _unmatched(self, nodes: Nodes) -> Iterator[tuple[_Open, Mask]]:
+    def _unmatched(self, reach: Reach) -> Iterator[tuple[_Open, Mask]]:
         """For each claim, the nodes on which no volume is there for it."""
-        taken: dict[str, Mask] = {}
+        before: list[_Chosen] = []
         for one in self._free:
-            choice = _choose_everywhere(one.candidates, nodes, taken)
-            for k in np.unique(choice[choice >= 0]).tolist():
-                name = one.candidates[k].volume.name
-                here: Mask = choice == k
-                taken[name] = taken[name] | here if name in taken else here
+            choice = _choose_everywhere(one.candidates, reach, before)
+            numbers = {candidate.volume.name: k for k, candidate in enumerate(one.candidates)}
+            before.append(_Chosen(numbers, choice))
             yield one, choice < 0
 
 
+class _Chosen(NamedTuple):
+    """What a claim would get on each node: the numbers of its candidates by name, and one of them, or -1, per node."""
+
+    numbers: dict[str, int]
+    choice: npt.NDArray[np.int64]
+
+    def took(self, volume: str) -> Mask | None:
+        """Where the claim would get this volume; None for nowhere."""
+        number = self.numbers.get(volume)
+        return None if number is None else self.choice == number
+
+
 def _choose(among: Sequence[Candidate], node: NodeInfo, taken: set[str]) -> PersistentVolume | None:
-    for volume, meant, matcher in among:
+    labels = node.labels
+    for volume, meant, required in among:
         if volume.name in taken:
             continue
-        if matcher is None or matcher.matches(node.labels, ""):
+        if matches(required, labels):
             return volume
         if meant:
             return None
     return None
 
 
-def _choose_everywhere(among: Sequence[Candidate], nodes: Nodes, taken: dict[str, Mask]) -> npt.NDArray[np.int64]:
-    """Which candidate each node would get; -1 for none."""
-    choice = np.full(len(nodes), -1, dtype=np.int64)
-    waiting: Mask = np.ones(len(nodes), dtype=np.bool_)
-    for k, (volume, meant, matcher) in enumerate(among):
-        asked = waiting & ~taken[volume.name] if volume.name in taken else waiting
-        fits = asked & _match_labels(matcher, nodes)
-        choice[fits] = k
-        waiting = waiting & ~(asked if meant else fits)
-        if not waiting.any():
+def _choose_everywhere(among: Sequence[Candidate], reach: Reach, before: Sequence[_Chosen]) -> npt.NDArray[np.int64]:
+    """Which candidate each node would get, beside what the claims before get there; -1 for none."""
+    count = len(reach.nodes)
+    choice = np.full(count, -1, dtype=np.int64)
+    waiting: Mask = np.ones(count, dtype=np.bool_)
+    for k, (volume, meant, required) in enumerate(among):
+        at = reach.of(required)
+        taken = [mask for mask in (chosen.took(volume.name) for chosen in before) if mask is not None]
+        free = waiting[at]
+        for mask in taken:
+            free &= ~mask[at]
+        choice[at[free]] = k
+        waiting[at[free]] = False
+        count -= int(np.count_nonzero(free))
+        if meant:  # where it is still to be had but out of reach, no other will do
+            waiting &= np.logical_or.reduce(taken) if taken else False
+        if not count or (meant and not waiting.any()):
             break
     return choice
-
-
-def _anywhere(selectors: Sequence[Selector] | None, nodes: Nodes) -> Mask:
-    """The nodes one of the selectors means; None means all."""
-    if selectors is None:
-        return np.ones(len(nodes), dtype=np.bool_)
-    matched: Mask = np.zeros(len(nodes), dtype=np.bool_)
-    for selector in selectors:
-        if selector.empty:
-            return np.ones(len(nodes), dtype=np.bool_)
-        if not selector.nothing:
-            matched |= match_term(NodeTerm(selector.requirements), nodes)
-    return matched
 
 
 def missing_node(name: str) -> str:
