@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from kubesched.api import quantity
 from kubesched.apiserver.kinds import Resource
@@ -25,7 +26,13 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _SERVICE_NETWORK = "10.96"
 _TOLERATION_SECONDS = 300
+_CLASSES = "scheduling.k8s.io/priorityclasses"
 _LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+# Stored objects are immutable, so all pods may share these.
+TOLERATES_LOST = [
+    {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS} for key in _LOST
+]
 
 SYSTEM_PRIORITY_CLASSES = (
     ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster."),
@@ -84,19 +91,28 @@ def admit_update(store: Store, rules: Rules, resource: Resource, obj: Json, old:
 # ── priority ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+# Store → (changes it had seen, its default class): every pod asks, and the answer hardly ever changes.
+_defaults: WeakKeyDictionary[Store, tuple[int, Json | None]] = WeakKeyDictionary()
+
+
 def _default_class(store: Store) -> Json | None:
     """The priority class of pods that name none: of several defaults, the lowest."""
+    changes = store.changes(_CLASSES)
+    known = _defaults.get(store)
+    if known is not None and known[0] == changes:
+        return known[1]
     best: Json | None = None
-    for stored in store.list("scheduling.k8s.io/priorityclasses").items:
+    for stored in store.list(_CLASSES).items:
         if stored.obj.get("globalDefault") and (best is None or stored.obj["value"] < best["value"]):
             best = stored.obj
+    _defaults[store] = changes, best
     return best
 
 
 def _resolve_class(store: Store, name: str, refuse: Callable[[str], ApiError]) -> Json | None:
     if not name:
         return _default_class(store)
-    stored = store.find("scheduling.k8s.io/priorityclasses", "", name)
+    stored = store.find(_CLASSES, "", name)
     if stored is None:
         raise refuse(f"no PriorityClass with name {name} was found")
     return stored.obj
@@ -174,10 +190,11 @@ def _tolerates(toleration: Json, key: str) -> bool:
 def _tolerate_lost_nodes(store: Store, rules: Rules, obj: Json) -> None:
     spec = obj["spec"]
     given = spec.get("tolerations") or []
+    if not given:
+        spec["tolerations"] = TOLERATES_LOST
+        return
     added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
-        for key in _LOST
-        if not any(_tolerates(toleration, key) for toleration in given)
+        one for one in TOLERATES_LOST if not any(_tolerates(toleration, one["key"]) for toleration in given)
     ]
     if added:
         spec["tolerations"] = [*given, *added]

@@ -191,7 +191,7 @@ def pod(obj: Json) -> None:
         _pod_level_requests(spec)
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
-    _fill(obj["status"], phase="Pending")
+    _fill(obj.setdefault("status", {}), phase="Pending")
 
 
 def _pod_level_requests(spec: Json) -> None:

@@ -177,6 +177,10 @@ class Store:
         table = self._tables.get(resource)
         return table.count(namespace) if table is not None else 0
 
+    def changes(self, resource: str) -> int:
+        """Return how often a resource has changed; the same number means that nothing has."""
+        return self._table(resource).history.end
+
     def list(
         self,
         resource: str,

@@ -42,7 +42,7 @@ def empty_status(shape: str) -> Json:
 def drop_status(resource: Resource, obj: Json) -> None:
     """A status that came with a create is not for clients to give."""
     if resource.has_status and not resource.status_on_create:
-        if resource.is_custom:
+        if resource.is_custom or resource.shape == "core.Pod":
             obj.pop("status", None)
         else:
             obj["status"] = empty_status(resource.shape)

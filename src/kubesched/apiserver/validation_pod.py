@@ -12,6 +12,7 @@ from typing import Any
 
 from kubesched.api import quantity
 from kubesched.api.names import check_dns1123_label, check_dns1123_subdomain, check_label_value, check_qualified_name
+from kubesched.apiserver.admission import TOLERATES_LOST
 from kubesched.apiserver.status import (
     FieldError,
     field_duplicate,
@@ -84,7 +85,7 @@ def pod_spec(spec: Json, at: str) -> Errors:
         errors.append(field_invalid(f"{at}.activeDeadlineSeconds", deadline, why))
     if "affinity" in spec:
         errors += _affinity(spec["affinity"], f"{at}.affinity")
-    if spec.get("tolerations"):
+    if spec.get("tolerations") and spec["tolerations"] is not TOLERATES_LOST:
         errors += tolerations(spec["tolerations"], f"{at}.tolerations")
     if "priorityClassName" in spec:
         errors += _each(f"{at}.priorityClassName", spec["priorityClassName"], check_dns1123_subdomain)
