@@ -36,7 +36,7 @@ from kubesched.framework.profile import MAX_SCORE, MIN_SCORE, Profile, Tiers
 from kubesched.framework.status import Code, Status
 from kubesched.framework.vector import Verdict
 
-ONE_BY_ONE = 8  # changed rows up to which scalar hooks are quicker than columns
+ONE_BY_ONE = 3  # changed rows up to which scalar hooks are quicker than columns
 REMEMBERED = 256  # versions of a board that decisions may still ask for
 BOARDS_AT_MOST = 256
 CELLS_AT_MOST = 64_000_000  # rows times columns over all boards: about half a gigabyte
@@ -132,8 +132,8 @@ class Board:
             raise NoBoard from broken
         self._best: Rows = np.empty(0, dtype=np.int32)
         if len(self.feasible):
-            highest = self.totals.max()
-            self._best = np.flatnonzero(self.totals == highest).astype(np.int32)
+            totals = np.where(self.ok, self.totals, -1)
+            self._best = np.flatnonzero(totals == totals.max()).astype(np.int32)
         return self._best
 
     def _update(self, cycle: Cycle) -> None:
@@ -151,8 +151,8 @@ class Board:
             self.version += 1
             self._history.append((self.version, self._undo))
             return
-        self._pre_filter(cycle, reaching)
-        came = self._refilter(cycle, reaching, changed, touched)
+        skips_changed = self._pre_filter(cycle, reaching)
+        came = self._refilter(cycle, reaching, changed, touched, skips_changed)
         self._rescore(cycle, reaching, changed, touched, came)
         self._list_live()
         self.version += 1
@@ -211,7 +211,7 @@ class Board:
         self.filters = [FilterColumn(tiers, capacity) for tiers in profile.filters]
         self.scores = [ScoreColumn(tiers, profile.weights[tiers.name], capacity) for tiers in profile.scores]
         self.ok: Mask = np.zeros(capacity, dtype=np.bool_)
-        self.totals: Scores = np.full(capacity, -1, dtype=np.int64)
+        self.totals: Scores = np.full(capacity, 0 if profile.score else 1, dtype=np.int64)
         self._with_new_outlook(cycle)
         for plugin in profile.pre_filter:
             self._ask_pre_filter(cycle, plugin)
@@ -225,7 +225,6 @@ class Board:
         for score in self.scores:
             if score.active:
                 self._fill_score(cycle, score)
-        self._settle_totals()
         self._list_live()
         self._history.clear()
         self._undo = []
@@ -246,16 +245,18 @@ class Board:
         else:
             raise NoBoard
 
-    def _apply_skips(self, skipped: set[str]) -> None:
+    def _apply_skips(self, skipped: set[str]) -> bool:
+        changed = False
         known = {column.tiers.name for column in self.filters}
         self._skipped = skipped - known
         for column in self.filters:
             active = column.tiers.name not in skipped
             if active != column.active:
                 self._note(column, "active", None, column.active)
-                column.active = active
+                column.active, changed = active, True
                 if not active:
                     self._replace(column, "codes", np.zeros_like(column.codes))
+        return changed
 
     def _pre_score(self, cycle: Cycle, plugins: Iterable[Plugin]) -> None:
         nodes = Nodes(cycle.table, self.feasible)
@@ -273,7 +274,7 @@ class Board:
                 self._note(column, "active", None, column.active)
                 column.active = status.ok
                 if not status.ok:
-                    self._replace(column, "norm", np.zeros_like(column.norm))
+                    self._renormed(column, np.zeros_like(column.norm))
 
     # ── filters ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -298,27 +299,33 @@ class Board:
                 changed.append(plugin)
         return changed
 
-    def _pre_filter(self, cycle: Cycle, reaching: Sequence[Plugin]) -> None:
+    def _pre_filter(self, cycle: Cycle, reaching: Sequence[Plugin]) -> bool:
+        """Ask pre_filters again; True if a filter fell asleep or woke up by that."""
         asked = [plugin for plugin in reaching if plugin in self.profile.pre_filter]
         for plugin in asked:
             self._ask_pre_filter(cycle, plugin)
-        if asked:
-            self._apply_skips(cycle.skip_filter)
+        return self._apply_skips(cycle.skip_filter) if asked else False
 
     def _refilter(
-        self, cycle: Cycle, reaching: Sequence[Plugin], changed: list[int], touched: list[int]
+        self,
+        cycle: Cycle,
+        reaching: Sequence[Plugin],
+        changed: list[int],
+        touched: list[int],
+        skips_changed: bool,
     ) -> list[int] | None:
         """Ask filters again where their answers may have changed.
 
         Returns the rows that have become feasible, or None where the feasible rows are the same as before.
         """
         again = [column for column in self.filters if column.active and column.tiers.plugin in reaching]
-        for column in again:
-            self._fill_filter(cycle, column, cycle.nodes)
+        anew = [self._fill_filter(cycle, column, cycle.nodes) for column in again]
         for column in self.filters:
             if column.active and column not in again:
                 self._refill_filter(cycle, column, changed if column.reach == "node" else touched)
-        return self._settle_all(cycle.table) if reaching else self._settle_rows(cycle.table, touched)
+        if skips_changed or any(anew):
+            return self._settle_all(cycle.table)
+        return self._settle_rows(cycle.table, touched)
 
     def _settle_all(self, table: NodeTable) -> list[int] | None:
         old = self.ok
@@ -344,16 +351,21 @@ class Board:
         self._replace(self, "feasible", order[self.ok[order]])
         return came
 
-    def _fill_filter(self, cycle: Cycle, column: FilterColumn, nodes: Nodes) -> None:
+    def _fill_filter(self, cycle: Cycle, column: FilterColumn, nodes: Nodes) -> bool:
+        """Ask a filter about all rows; True if any answer is another than before."""
         verdict = runner.verdict_of(cycle, column.tiers, nodes)
         _refuse_errors(verdict)
+        rows = nodes.rows
         codes, bits = np.zeros_like(column.codes), np.zeros_like(column.bits)
-        codes[nodes.rows], bits[nodes.rows] = verdict.codes, verdict.bits
+        codes[rows] = verdict.codes
+        if not verdict.codes.any() and not column.codes.any():
+            return False
+        bits[rows] = verdict.bits
         self._replace(column, "codes", codes)
         self._replace(column, "bits", bits)
         self._replace(column, "texts", verdict.texts)
-        rows = nodes.rows
         self._replace(column, "more", {int(rows[i]): reasons for i, reasons in verdict.more.items()})
+        return True
 
     def _refill_filter(self, cycle: Cycle, column: FilterColumn, rows: list[int]) -> None:
         if not rows:
@@ -412,25 +424,17 @@ class Board:
         reached = self._reaching if toggled else reaching
         was_active = {column.tiers.name: column.active for column in self.scores}
         self._pre_score(cycle, [plugin for plugin in self.profile.pre_score if plugin in reached])
-        all_totals = toggled
         for column in self.scores:
-            woken = column.active and not was_active[column.tiers.name]
-            if not column.active or woken or column.tiers.plugin in reached:
-                if column.active:
-                    self._fill_score(cycle, column)
-                all_totals = all_totals or column.active or was_active[column.tiers.name]
+            if not column.active:
+                continue
+            if not was_active[column.tiers.name] or column.tiers.plugin in reached:
+                self._fill_score(cycle, column)
                 continue
             hanging = changed if column.reach == "node" else touched
             rows = list(dict.fromkeys([*(row for row in hanging if self.ok[row]), *(came or ())]))
             moved = self._refill_score(cycle, column, rows)
             if column.normalizes and (moved or toggled):
                 self._normalize(cycle, column)
-                all_totals = True
-        if all_totals:
-            self._settle_totals()
-        else:
-            for row in touched:
-                self._settle_total(row)
 
     def _fill_score(self, cycle: Cycle, column: ScoreColumn) -> None:
         raw = np.zeros_like(column.raw)
@@ -455,6 +459,7 @@ class Board:
                 if not column.normalizes:
                     if not MIN_SCORE <= score <= MAX_SCORE:
                         raise NoBoard  # the long way says what is wrong with it
+                    self._set(self, "totals", row, self.totals[row] + (score - column.norm[row]) * column.weight)
                     self._set(column, "norm", row, score)
         return moved
 
@@ -467,24 +472,13 @@ class Board:
             if int(scores.min()) < MIN_SCORE or int(scores.max()) > MAX_SCORE:
                 raise NoBoard
             norm[self.feasible] = scores
+        self._renormed(column, norm)
+
+    def _renormed(self, column: ScoreColumn, norm: Scores) -> None:
+        """A column's scores have changed, and with them the totals."""
+        change = norm - column.norm
         self._replace(column, "norm", norm)
-
-    def _settle_totals(self) -> None:
-        totals = np.zeros_like(self.totals)
-        for column in self.scores:
-            if column.active:
-                totals += column.norm * column.weight if column.weight != 1 else column.norm
-        if not self.profile.score:
-            totals += 1
-        totals[~self.ok] = -1
-        self._replace(self, "totals", totals)
-
-    def _settle_total(self, row: int) -> None:
-        total = -1
-        if self.ok[row]:
-            total = sum(int(c.norm[row]) * c.weight for c in self.scores if c.active) if self.scores else 1
-        if self.totals[row] != total:
-            self._set(self, "totals", row, total)
+        self._replace(self, "totals", self.totals + (change * column.weight if column.weight != 1 else change))
 
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────────
 
