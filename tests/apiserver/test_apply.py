@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -296,7 +297,7 @@ def test_kubectl_may_take_over_what_it_applied_from_the_client_side() -> None:
     assert refused(lambda: CONFIG_MAPS.apply(changed, wish, "kubectl", force=False, now=LATE)).code == 409
 
 
-CANNOT = "failed to create typed patch object (/a; v1, Kind=ConfigMap)"
+CANNOT = "failed to create typed patch object (/a; /v1, Kind=ConfigMap)"
 TWO_FAULTS = "errors:\n  .data: expected map, got &{[]}\n  .immutable: expected boolean, got &{}"
 
 
@@ -390,7 +391,8 @@ def test_fields_v1_loses_nothing(fields: FieldSet) -> None:
 
 def test_elements_of_later_versions_are_ignored_and_nonsense_is_not() -> None:
     assert FieldSet.from_json({"f:a": {}, "x:new": {"f:b": {}}}) == FieldSet.of(("f:a",))
-    for nonsense in ({"a": {}}, {"k:[1]": {}}, {"f:a": 1}, [], {"v:{": {}}):
+    broken: list[Any] = [{"a": {}}, {"k:[1]": {}}, {"f:a": 1}, [], {"v:{": {}}]
+    for nonsense in broken:
         with pytest.raises(ValueError):
             FieldSet.from_json(nonsense)
 
@@ -401,7 +403,7 @@ def test_paths_are_shown_as_the_server_shows_them() -> None:
 
 
 words = st.sampled_from(["a", "b", "c"])
-containers = st.lists(
+containers: st.SearchStrategy[list[Json]] = st.lists(
     st.fixed_dictionaries(
         {"name": words},
         optional={
@@ -410,12 +412,12 @@ containers = st.lists(
             "env": st.lists(
                 st.fixed_dictionaries({"name": words}, optional={"value": words}),
                 max_size=2,
-                unique_by=lambda e: e["name"],
+                unique_by=itemgetter("name"),
             ),
         },
     ),
     max_size=3,
-    unique_by=lambda c: c["name"],
+    unique_by=itemgetter("name"),
 )
 pods = st.fixed_dictionaries(
     {"kind": st.just("Pod"), "apiVersion": st.just("v1")},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from operator import itemgetter
 
 import pytest
 from hypothesis import given
@@ -393,12 +394,12 @@ def test_a_strategic_patch_is_an_object(body) -> None:
 
 keys = st.sampled_from(["a", "b", "c", "d"])
 envs = st.lists(
-    st.fixed_dictionaries({"name": keys}, optional={"value": keys}), max_size=3, unique_by=lambda e: e["name"]
+    st.fixed_dictionaries({"name": keys}, optional={"value": keys}), max_size=3, unique_by=itemgetter("name")
 )
 containers = st.lists(
     st.fixed_dictionaries({"name": keys}, optional={"image": keys, "env": envs, "args": st.lists(keys, max_size=2)}),
     max_size=4,
-    unique_by=lambda c: c["name"],
+    unique_by=itemgetter("name"),
 )
 metadata = st.fixed_dictionaries(
     {},
@@ -406,7 +407,7 @@ metadata = st.fixed_dictionaries(
         "labels": st.dictionaries(keys, keys, max_size=3),
         "finalizers": st.lists(keys, max_size=3, unique=True),
         "ownerReferences": st.lists(
-            st.fixed_dictionaries({"uid": keys, "name": keys}), max_size=2, unique_by=lambda o: o["uid"]
+            st.fixed_dictionaries({"uid": keys, "name": keys}), max_size=2, unique_by=itemgetter("uid")
         ),
     },
 )

@@ -258,7 +258,7 @@ def widget(luck: Random, name: str, full: bool) -> Json:
 
 
 def parts(luck: Random) -> list[Json]:
-    items = []
+    items: list[Json] = []
     for name, level in some(luck, [("a", None), ("a", 2), ("b", 1), ("b", None)]):
         if level is None and any((item["name"], item.get("level", 1)) == (name, 1) for item in items):
             continue
@@ -387,8 +387,8 @@ def difference(ours: Any, theirs: Any) -> str:
     """Where two objects differ, readable; "" where they do not."""
     if ours == theirs:
         return ""
-    lines = [json.dumps(value, indent=1, sort_keys=True).splitlines() for value in (ours, theirs)]
-    return "\n".join(unified_diff(*lines, "ours", "the real server's", lineterm="", n=6))
+    one, other = (json.dumps(value, indent=1, sort_keys=True).splitlines() for value in (ours, theirs))
+    return "\n".join(unified_diff(one, other, "ours", "the real server's", lineterm="", n=6))
 
 
 def attempt(call) -> Any:
@@ -410,7 +410,8 @@ def widgets(real_cluster) -> None:
 
 
 def conditions(crd: Json) -> list[Json]:
-    return crd.get("status", {}).get("conditions", [])
+    found: list[Json] = crd.get("status", {}).get("conditions", [])
+    return found
 
 
 @pytest.mark.parametrize("seed", range(40))

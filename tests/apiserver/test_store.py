@@ -111,8 +111,9 @@ def test_a_resource_version_on_create_is_a_plain_500(store: Store) -> None:
     error = refused(lambda: store.create("configmaps", given))
     assert (error.code, error.reason) == (500, "")
     assert error.message == "resourceVersion should not be set on objects to be created"
-    given["metadata"]["resourceVersion"] = "0"
-    assert store.create("configmaps", given).revision == 2
+    for harmless in ("0", "", "abc"):
+        given["metadata"] |= {"resourceVersion": harmless, "name": f"a{harmless}"}
+        assert store.create("configmaps", given).resource_version == str(store.revision)
 
 
 def test_generated_names_use_the_servers_alphabet_and_avoid_taken_ones(store: Store) -> None:
@@ -325,7 +326,7 @@ def test_server_owned_metadata_survives_an_update(store: Store, clock: Clock) ->
 
 def test_generation_rises_only_when_the_caller_says_so(store: Store) -> None:
     def bump(old: dict, new: dict) -> bool:
-        return old["spec"] != new["spec"]
+        return bool(old["spec"] != new["spec"])
 
     store.create("pods", pod("a"))
     store.update("pods", "default", "a", pod("a", labels={"x": "1"}), bump=bump)
@@ -466,7 +467,7 @@ def test_the_grace_of_a_pod_on_a_node(phase: str, requested: int | None, seconds
 
 def test_a_kind_may_hold_more_than_metadata_finalizers(store: Store) -> None:
     def removable(o: dict) -> bool:
-        return not o["spec"]["finalizers"]
+        return len(o["spec"]["finalizers"]) == 0
 
     def terminate(o: dict) -> dict:
         return {**o, "status": {"phase": "Terminating"}}

@@ -26,7 +26,7 @@ versions = st.integers(0, 2)
 
 
 def selected(o: dict) -> bool:
-    return o["v"] != 1
+    return bool(o["v"] != 1)
 
 
 def outcome(call: Callable[[], T]) -> T | ApiError:
@@ -120,7 +120,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     @rule(namespace=namespaces, name=names, v=versions, stale=st.booleans(), free=st.booleans())
     def update(self, namespace: str, name: str, v: int, stale: bool, free: bool) -> None:
         known = self.model.get((namespace, name))
-        obj = copy.deepcopy(known) if known else {"metadata": {"name": name, "namespace": namespace}}
+        obj: dict = copy.deepcopy(known) if known else {"metadata": {"name": name, "namespace": namespace}}
         obj["v"] = v
         if free:
             obj["metadata"]["finalizers"] = []

@@ -238,15 +238,14 @@ class FieldManager:
     def _check_wish(self, wish: Json) -> None:
         version, kind = wish.get("apiVersion") or "", wish.get("kind") or ""
         if (version, kind) != (self.version, self.kind):
-            shown_version = version if "/" in version else f"/{version}"
-            raise bad_request(f"invalid object type: {shown_version}, Kind={kind}")
+            raise bad_request(f"invalid object type: {_shown_kind(version, kind)}")
         if (wish.get("metadata") or {}).get("managedFields") is not None:
             raise bad_request("metadata.managedFields must be nil")
         try:
             typed.validate(wish, self.model)
         except typed.Mismatch as error:
             meta = wish.get("metadata") or {}
-            place = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {self.version}, Kind={self.kind}"
+            place = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {_shown_kind(version, kind)}"
             raise plain(f"failed to create typed patch object ({place}): {error}") from None
 
     def _apply_upgrading(
@@ -329,6 +328,11 @@ class FieldManager:
 
     def _nothing(self) -> Json:
         return self._empty
+
+
+def _shown_kind(version: Any, kind: Any) -> str:
+    """A kind as Go shows it; the core group is the empty string before a slash."""
+    return f"{version if '/' in str(version) else f'/{version}'}, Kind={kind}"
 
 
 def without_new_times(old: Json, new: Json) -> Json:

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from kubesched.apiserver.gotext import json_kind
 from kubesched.apiserver.status import bad_request, too_large, unprocessable
 
 OPERATIONS_MAX = 10_000
@@ -24,16 +25,6 @@ COPIED_BYTES_MAX = 3 * 1024 * 1024
 _INDEX = re.compile(r"[+-]?[0-9]+")
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
-
-_GO_KIND: dict[type, str] = {
-    dict: "object",
-    list: "array",
-    str: "string",
-    bool: "bool",
-    int: "number",
-    float: "number",
-    type(None): "null",
-}
 
 
 def json_patch(target: Any, patch: Any) -> Any:
@@ -48,20 +39,20 @@ def _steps(patch: Any) -> list[dict[str, Any]]:
     if patch is None:
         return []
     if not isinstance(patch, list):
-        what = _GO_KIND.get(type(patch), "object")
+        what = json_kind(patch)
         raise bad_request(
             f"error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
         )
     for step in patch:
         if not isinstance(step, dict):
-            what = _GO_KIND.get(type(step), "object")
+            what = json_kind(step)
             raise bad_request(
                 f"error decoding patch: json: cannot unmarshal {what} into Go value of type handlers.jsonPatchOp"
             )
         for field in ("op", "path", "from"):
             value = step.get(field, "")
             if not isinstance(value, str):
-                what = _GO_KIND.get(type(value), "object")
+                what = json_kind(value)
                 raise bad_request(
                     f"error decoding patch: json: cannot unmarshal {what} into Go struct field "
                     f"jsonPatchOp.{field} of type string"

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from kubesched.apiserver.gotext import go_type, go_value, json_kind
 from kubesched.apiserver.schema import Field, Type, shape
 from kubesched.apiserver.status import ApiError, bad_request, plain, unprocessable
 
@@ -50,7 +51,7 @@ def strategic_merge_patch(target: Json, patch: Any, struct: str) -> Json:
     Raises 400 for a malformed patch and, as the real server does, 500 for an item without its merge key.
     """
     if not isinstance(patch, dict):
-        raise bad_request(f"json: cannot unmarshal {_go_kind(patch)} into Go value of type map[string]interface {{}}")
+        raise bad_request(f"json: cannot unmarshal {json_kind(patch)} into Go value of type map[string]interface {{}}")
     return _merge_map(target, patch, Type(struct))
 
 
@@ -235,7 +236,7 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
         index += _name(value, key) == _name(order[turn], key)
         turn += 1
     if index < len(listed):
-        raise plain(f"The order in patch list:\n{_go(patch)}\n doesn't match {ORDER} list:\n{_go(order)}\n")
+        raise plain(f"The order in patch list:\n{go_value(patch)}\n doesn't match {ORDER} list:\n{go_value(order)}\n")
 
 
 def _arrange(merged: list[Any], order: list[Any], old: list[Any], key: str) -> list[Any]:
@@ -321,7 +322,7 @@ def _one_type(*lists: list[Any]) -> Any:
     if isinstance(first, list):
         raise unprocessable()
     if any(type(item) is not type(first) for item in items):
-        raise plain(f"list element types are not identical: {_go(list(lists))}")
+        raise plain(f"list element types are not identical: {go_value(list(lists))}")
     return first
 
 
@@ -333,7 +334,7 @@ def _check_maps(values: list[Any]) -> None:
 
 def _key_of(value: Json, key: str) -> Any:
     if key not in value:
-        raise plain(f"map: {_go(value)} does not contain declared merge key: {key}")
+        raise plain(f"map: {go_value(value)} does not contain declared merge key: {key}")
     return value[key]
 
 
@@ -346,53 +347,9 @@ def _directed(directive: str, prefix: str, refusal: str) -> str:
 
 
 def _bad_directive(directive: Any, patch: Json) -> ApiError:
-    shown = directive if isinstance(directive, str) else f"%!s({_go_type(directive)}={_go(directive)})"
-    return plain(f"unknown patch type: {shown} in map: {_go(patch)}")
+    shown = directive if isinstance(directive, str) else f"%!s({go_type(directive)}={go_value(directive)})"
+    return plain(f"unknown patch type: {shown} in map: {go_value(patch)}")
 
 
 def _bad_argument(expected: Any, actual: Any) -> ApiError:
-    return plain(f"expected a {_go_type(expected)}, but received a {_go_type(actual)}")
-
-
-def _go_type(value: Any) -> str:
-    match value:
-        case dict():
-            return "map[string]interface {}"
-        case list():
-            return "[]interface {}"
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int():
-            return "int64"
-        case float():
-            return "float64"
-    return "%!s(<nil>)"
-
-
-def _go_kind(value: Any) -> str:
-    match value:
-        case list():
-            return "array"
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int() | float():
-            return "number"
-    return "null"
-
-
-def _go(value: Any) -> str:
-    """A value as Go's %v prints it."""
-    match value:
-        case dict():
-            return "map[" + " ".join(f"{field}:{_go(value[field])}" for field in sorted(value)) + "]"
-        case list():
-            return "[" + " ".join(_go(item) for item in value) + "]"
-        case bool():
-            return "true" if value else "false"
-        case None:
-            return "<nil>"
-    return str(value)
+    return plain(f"expected a {go_type(expected)}, but received a {go_type(actual)}")

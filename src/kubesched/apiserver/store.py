@@ -32,6 +32,8 @@ import msgspec
 from kubesched.api.time import Instant, format_rfc3339
 from kubesched.apiserver import status
 from kubesched.apiserver.deletion import GraceRule, Marked, Removable, is_finished, mark, pod_grace
+from kubesched.apiserver.metadata import first_metadata, kept_metadata, new_uid, same_json, with_suffix
+from kubesched.apiserver.preconditions import Preconditions, check_delete_preconditions, check_preconditions
 from kubesched.apiserver.stored import Stored, object_key
 from kubesched.apiserver.table import Listing, Table, decode_continue
 from kubesched.apiserver.watch import History, Watch, WatchEvent
@@ -60,22 +62,8 @@ Matches = Callable[[Json], bool]
 Bump = bool | Callable[[Json, Json], bool]
 """Whether a change raises metadata.generation: a flag, or a function of (stored, new)."""
 
-GENERATE_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-GENERATED_NAME_MAX = 63
 GENERATE_NAME_ATTEMPTS = 8
-SUFFIX_LENGTH = 5
-
 FIRST_REVISION = 1
-_SERVER_OWNED = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
-_encode_sorted = msgspec.json.Encoder(order="sorted").encode
-
-
-@dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What must hold of the stored object for a write to happen; None means no demand."""
-
-    uid: str | None = None
-    resource_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +90,10 @@ Deletions = list[Deletion]
 class Journal(Protocol):
     """Where writes are made durable; see kubesched.apiserver.persistence."""
 
-    def put(self, revision: int, stored_in: str, namespace: str, name: str, body: bytes) -> None:
+    def put(self, revision: int, resource: str, namespace: str, name: str, body: bytes) -> None:
         """Write an object; a failure is raised and nothing has happened."""
 
-    def remove(self, revision: int, stored_in: str, namespace: str, name: str) -> None:
+    def remove(self, revision: int, resource: str, namespace: str, name: str) -> None:
         """Remove an object; a failure is raised and nothing has happened."""
 
     def batch(self) -> AbstractContextManager[None]:
@@ -281,11 +269,9 @@ class Store:
 
     def generate_name(self, resource: str, namespace: str, prefix: str) -> str:
         """Return prefix and five random letters, a name free at this moment; 409 after eight misses."""
-        letters, pick = GENERATE_NAME_ALPHABET, self._luck.randrange
-        base = prefix[: GENERATED_NAME_MAX - SUFFIX_LENGTH]
-        name = base
+        name = prefix
         for _ in range(GENERATE_NAME_ATTEMPTS):
-            name = base + "".join([letters[pick(len(letters))] for _ in range(SUFFIX_LENGTH)])
+            name = with_suffix(prefix, self._luck)
             if self.find(resource, namespace, name) is None:
                 return name
         raise status.generate_name_conflict(resource, name)
@@ -308,7 +294,8 @@ class Store:
         Raises 409 AlreadyExists; 500 when obj carries a resourceVersion.
         """
         given: Json = obj.get("metadata") or {}
-        if given.get("resourceVersion", "0") not in ("", "0"):
+        version = str(given.get("resourceVersion") or "")
+        if version.isdecimal() and int(version):  # what is no number is nothing, as in the real server
             raise status.plain("resourceVersion should not be set on objects to be created")
         namespace: str = given.get("namespace") or ""
         name: str = given.get("name") or ""
@@ -320,7 +307,7 @@ class Store:
         standing = table.objects.get(object_key(namespace, name))
         if standing is not None:
             raise self._exists(resource, standing)
-        meta = self._first_metadata(given, name, namespace, generation)
+        meta = first_metadata(given, name, namespace, new_uid(self._luck), self._timestamp(), generation)
         new = {**obj, "metadata": meta}
         if finish is not None:
             finish(new)
@@ -335,23 +322,6 @@ class Store:
         self._revision = revision
         table.add(stored)
         return stored
-
-    def _first_metadata(self, given: Json, name: str, namespace: str, generation: int | None) -> Json:
-        """The metadata of a new object, in the order in which the real server prints it."""
-        meta: Json = {"name": name}
-        if given.get("generateName"):
-            meta["generateName"] = given["generateName"]
-        if namespace:
-            meta["namespace"] = namespace
-        meta["uid"] = self._new_uid()
-        meta["resourceVersion"] = ""
-        if generation is not None:
-            meta["generation"] = generation
-        meta["creationTimestamp"] = self._timestamp()
-        for field, value in given.items():
-            if field not in meta and field not in _SERVER_OWNED and field != "generation":
-                meta[field] = value
-        return meta
 
     def _exists(self, resource: str, standing: Stored) -> status.ApiError:
         error = status.already_exists(resource, standing.name)
@@ -400,7 +370,7 @@ class Store:
         """
         current = self.get(resource, namespace, name)
         if preconditions is not None:
-            _check_preconditions(resource, current, preconditions)
+            check_preconditions(resource, current, preconditions)
         return self._replace(resource, current, change(current.obj), bump, removable, dry_run)
 
     def _replace(
@@ -412,12 +382,12 @@ class Store:
             raise status.precondition_failed(resource, current.namespace, current.name, "UID", wanted_uid, old["uid"])
         if given.get("resourceVersion", "") not in ("", "0", old["resourceVersion"]):
             raise status.conflict(resource, current.name)
-        meta = _kept_metadata(old, given)
+        meta = kept_metadata(old, given)
         new = {**obj, "metadata": meta}
         if bump is True or (bump is not False and bump(current.obj, new)):
             if "generation" in old:
                 meta["generation"] = old["generation"] + 1
-        if _same(current.obj, new):
+        if same_json(current.obj, new):
             return current
         if is_finished(current.obj, new, removable):
             if not dry_run:
@@ -466,7 +436,7 @@ class Store:
         options = options or DeleteOptions()
         current = self.get(resource, namespace, name)
         if options.preconditions is not None:
-            _check_delete_preconditions(resource, current, options.preconditions)
+            check_delete_preconditions(resource, current, options.preconditions)
         marked = mark(
             current.obj, self._now(), options.grace_period_seconds, options.propagation_policy, grace, removable
         )
@@ -475,7 +445,7 @@ class Store:
         if options.dry_run:
             shown = current if marked.obj is None else Stored(marked.obj, namespace, name, 0)
             return Deletion(shown, marked.remove)
-        if marked.obj is not None and not _same(current.obj, marked.obj):
+        if marked.obj is not None and not same_json(current.obj, marked.obj):
             meta = dict(marked.obj["metadata"])
             current = self._put(resource, current, {**marked.obj, "metadata": meta}, meta)
         return Deletion(self._remove(resource, current), True) if marked.remove else Deletion(current, False)
@@ -560,12 +530,6 @@ class Store:
             self._second, self._second_text = second, format_rfc3339(Instant(second * 1_000_000_000))
         return self._second_text
 
-    def _new_uid(self) -> str:
-        bits = self._luck.getrandbits(128)
-        bits = bits & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)  # RFC 9562: version 4, its variant
-        text = f"{bits:032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
 
 list_of = list  # inside Store, `list` is a method
 
@@ -577,50 +541,3 @@ def _parse_version(text: str) -> int:
         why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         raise status.bad_request(f"invalid resource version: {why}")
     return int(text)
-
-
-def _kept_metadata(old: Json, given: Json) -> Json:
-    """The metadata of a new version: the client's, but what the server owns stays what it was."""
-    meta: Json = {"name": old["name"]}
-    for field in ("generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"):
-        if field in old:
-            meta[field] = old[field]
-    for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if field in old:
-            meta[field] = old[field]
-    for field, value in given.items():
-        if field not in meta and field not in _SERVER_OWNED and field != "generation":
-            meta[field] = value
-    return meta
-
-
-def _same(old: Json, new: Json) -> bool:
-    """Whether two objects are the same JSON.  Python finds 1, 1.0 and True equal, JSON does not."""
-    return old is new or (old == new and _encode_sorted(old) == _encode_sorted(new))
-
-
-def _check_preconditions(resource: str, current: Stored, wanted: Preconditions) -> None:
-    for what, demand, found in (
-        ("UID", wanted.uid, current.uid),
-        ("ResourceVersion", wanted.resource_version, current.resource_version),
-    ):
-        if demand is not None and demand != found:
-            raise status.precondition_failed(resource, current.namespace, current.name, what, demand, found)
-
-
-def _check_delete_preconditions(resource: str, current: Stored, wanted: Preconditions) -> None:
-    """DELETE names the kind where everything else names the resource, and says what may have happened."""
-    group, _ = status.split_resource(resource)
-    kind = current.obj.get("kind", "")
-    shown = f"{group}/{kind}" if group else kind
-    for what, demand, found, guess in (
-        ("UID", wanted.uid, current.uid, "deleted and then recreated"),
-        ("ResourceVersion", wanted.resource_version, current.resource_version, "modified"),
-    ):
-        if demand is not None and demand != found:
-            raise status.conflict(
-                shown,
-                current.name,
-                f"the {what} in the precondition ({demand}) does not match the {what} in record ({found}). "
-                f"The object might have been {guess}",
-            )

@@ -21,6 +21,7 @@ from kubesched.apiserver.fieldset import (
     shown_element,
     value_element,
 )
+from kubesched.apiserver.gotext import go_syntax, go_type, go_value
 from kubesched.apiserver.model import ListModel, MapModel, Model
 
 Json = dict[str, Any]
@@ -102,7 +103,7 @@ def _validate(value: Any, model: Model, path: str, errors: list[str]) -> None:
         if isinstance(value, dict):
             _validate_map(value, kind.map, path, errors)
         elif value is not None:
-            errors.append(_at(path, f"expected map, got &{{{_go(value)}}}"))
+            errors.append(_at(path, f"expected map, got &{{{go_value(value)}}}"))
     elif kind.scalar is not None:
         wrong = _scalar_fault(value, kind.scalar)
         if wrong:
@@ -111,7 +112,7 @@ def _validate(value: Any, model: Model, path: str, errors: list[str]) -> None:
         if isinstance(value, list):
             _validate_list(value, kind.list, path, errors)
         elif value is not None:
-            errors.append(_at(path, f"expected list, got &{{{_go(value)}}}"))
+            errors.append(_at(path, f"expected list, got &{{{go_value(value)}}}"))
 
 
 def _validate_map(value: Json, model: MapModel, path: str, errors: list[str]) -> None:
@@ -145,13 +146,13 @@ def _scalar_fault(value: Any, scalar: str) -> str:
         return ""
     match scalar:
         case "numeric" if isinstance(value, bool) or not isinstance(value, int | float):
-            return f"expected numeric (int or float), got {_go_type(value)}"
+            return f"expected numeric (int or float), got {go_type(value)}"
         case "string" if not isinstance(value, str):
-            return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+            return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
         case "boolean" if not isinstance(value, bool):
-            return f"expected boolean, got &{{{_go(value)}}}"
+            return f"expected boolean, got &{{{go_value(value)}}}"
         case "untyped" if isinstance(value, dict | list):
-            return f"expected any scalar, got &{{{_go(value)}}}"
+            return f"expected any scalar, got &{{{go_value(value)}}}"
     return ""
 
 
@@ -470,38 +471,3 @@ def with_named_fields(fields: FieldSet, model: Model | None) -> FieldSet:
             inner = lists.element()
         result.children[element] = with_named_fields(below, inner)
     return result
-
-
-# Go's words for values -------------------------------------------------------------------------------------------
-
-
-def _go_type(value: Any) -> str:
-    names = {dict: "map[string]interface {}", list: "[]interface {}", bool: "bool", str: "string"}
-    return names.get(type(value), "int64" if isinstance(value, int) else "float64")
-
-
-def _go(value: Any) -> str:
-    match value:
-        case dict():
-            return "map[" + " ".join(f"{name}:{_go(value[name])}" for name in sorted(value)) + "]"
-        case list():
-            return "[" + " ".join(map(_go, value)) + "]"
-        case bool():
-            return str(value).lower()
-        case None:
-            return "<nil>"
-    return str(value)
-
-
-def _go_syntax(value: Any) -> str:
-    match value:
-        case dict():
-            inner = ", ".join(f"{_go_syntax(name)}:{_go_syntax(value[name])}" for name in sorted(value))
-            return f"map[string]interface {{}}{{{inner}}}"
-        case list():
-            return "[]interface {}{" + ", ".join(map(_go_syntax, value)) + "}"
-        case str():
-            return f'"{value}"'
-        case None:
-            return "interface {}(nil)"
-    return _go(value)
