@@ -304,7 +304,9 @@ class MirrorAgainstModel(RuleBasedStateMachine):
         told = {(key, row): n for key, rows in self.classes().items() for row, n in rows.items()}
         assert told == classes
         held = Counter((info.affinity_key, row) for info, row in here if info.has_affinity)
-        assert {(h.example.affinity_key, row): n for h in table.neighbours.holders() for row, n in h.rows.items()} == held
+        assert {
+            (h.example.affinity_key, row): n for h in table.neighbours.holders() for row, n in h.rows.items()
+        } == held
         claims = Counter((f"default/{claim}", row) for info, row in here for claim in info.claims)
         assert {(claim, row): n for claim, rows in table.claims.items() for row, n in rows.items()} == claims
 

@@ -26,10 +26,11 @@ from kubesched.config.load import load
 from kubesched.core.board import Boards
 from kubesched.core.luck import SeededLuck
 from kubesched.core.schedule import schedule
+from kubesched.explain.fields import fields
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision
 from kubesched.framework.profile import Profile
-from kubesched.testing.parity import NOON, Desk, answer
+from kubesched.testing.parity import NOON, Desk
 
 DATA = Path(__file__).parents[1] / "parity" / "data"
 FAMILIES = ("resources", "nodeaffinity", "taints", "ports_images", "topology", "interpod", "mixed")
@@ -130,10 +131,10 @@ def test_boards_never_change_an_answer(family: str) -> None:
             info = world.next_pod(i)
             plain = world.decide(info, None)
             profile = world.profile_of(info)
-            told = answer(plain, profile)
+            told = fields(plain)
             for boards in (warm, shaky):
                 got = world.decide(info, boards)
-                assert answer(got, profile) == told, f"{case['id']}, attempt {i}"
+                assert fields(got) == told, f"{case['id']}, attempt {i}"
                 assert got.node == plain.node
                 assert got.next_start == plain.next_start
             kept.append((world.decide(info, warm), (told, profile)))
@@ -144,5 +145,5 @@ def test_boards_never_change_an_answer(family: str) -> None:
             world.stir()
         used += warm.hits
         for decision, (told, profile) in kept:  # asked long after the board has moved on
-            assert answer(decision, profile) == told, case["id"]
+            assert fields(decision) == told, case["id"]
     assert used > 0

@@ -1,4 +1,4 @@
-"""A journal is a complete account: what was written is read again, replays to the same bytes, and says where it is broken."""
+"""A journal is a complete account: it is read as it was written, replays to the same bytes, and names its damage."""
 
 from pathlib import Path
 from typing import Any

@@ -185,7 +185,8 @@ class Reading:
         number, first = next(self._lines, (1, b""))
         if not first:
             what = "its only line is cut" if self.cut else "the file is empty"
-            raise JournalError(f"{self.path}: {what}; a journal begins with a head, as `kubesched sim --journal` writes")
+            remedy = "a journal begins with a head, as `kubesched sim --journal` writes it"
+            raise JournalError(f"{self.path}: {what}; {remedy}")
         try:
             head = msgspec.json.decode(first, type=Head)
         except msgspec.ValidationError as error:

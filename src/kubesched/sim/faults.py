@@ -7,21 +7,27 @@ is answered with an error of the API server.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
 from kubesched.api.time import Duration, seconds
 
+Target = Literal["Bind", "PatchPod", "ReadPod", "Evict", "Publish", "Call"]
+Outcome = Literal["lost", "timeout-after-apply", "late", "refused"]
+EFFECTS: tuple[str, ...] = get_args(Target)
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+PATIENCE: Duration = seconds(30)
+
 
 class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Something that goes wrong with effects of one type."""
 
-    effect: Literal["Bind", "PatchPod", "ReadPod", "Evict", "Publish", "Call"]
-    outcome: Literal["lost", "timeout-after-apply", "late", "refused"]
+    effect: Target
+    outcome: Outcome
     pod: str = ""  # of this pod only, by namespace/name
     times: int = 1
-    after: Duration = seconds(30)  # how long the caller waits, or the server takes
+    after: Duration = PATIENCE  # how long the caller waits, or the server takes
     reason: str = "InternalError"
     code: int = 500
     message: str = "injected fault"

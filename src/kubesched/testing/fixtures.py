@@ -1,6 +1,6 @@
 """Fixtures for pytest; import the ones you want into a conftest.py.
 
-    from kubesched.testing.fixtures import cluster as cluster
+from kubesched.testing.fixtures import cluster as cluster
 """
 
 from __future__ import annotations

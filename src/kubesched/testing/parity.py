@@ -2,7 +2,7 @@
 
 A recorded case is a small cluster, the pods to place in order, and for each pod what kube-scheduler's own framework
 answered: who turned which node down and why, every plugin's weighted score, the best nodes, the message, what
-preemption made of it.  `answer` puts a Decision in the same words; `differences` names what is not equal.
+preemption made of it.  A Decision's `fields` are the same words; `differences` names what is not equal.
 """
 
 from __future__ import annotations
@@ -13,22 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-from kubesched.assemble import profiles_of
-from kubesched.config.load import load
-
 from kubesched.api.objects import KINDS, Pod, read
 from kubesched.api.time import Instant
+from kubesched.assemble import profiles_of
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.mirror import Mirror
 from kubesched.cluster.podinfo import PodInfo
+from kubesched.config.load import load
+from kubesched.core.board import Boards
 from kubesched.core.luck import SeededLuck
 from kubesched.core.schedule import schedule
+from kubesched.explain.fields import fields
 from kubesched.framework.cycle import Cycle
-from kubesched.framework.decision import Decision, Outcome
 from kubesched.framework.errors import KubeschedError
-from kubesched.framework.profile import Profile
-from kubesched.framework.status import Status
 
 Json = dict[str, Any]
 Tier: TypeAlias = Literal["scalar", "vector"]
@@ -78,39 +75,54 @@ def read_cases(path: Path) -> Iterator[Json]:
 # ── deciding a case ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def decide(case: Json, tier: Tier) -> list[Json]:
+class Answers(NamedTuple):
     """This scheduler's answers to a case, one per pod, in the words of the recording."""
+
+    decisions: list[Json]
+    boards_differ: list[Difference]  # what was decided otherwise from answers kept from pods alike
+
+
+def decide(case: Json, tier: Tier, *, boards: bool = False) -> Answers:
+    """Place the pods of a case, one after the other.
+
+    Args:
+        boards: decide each pod also from answers kept from pods alike, and say where that makes a difference.
+    """
     mirror = Mirror()
     for raw in case["objects"]:
         kind = KINDS.get(raw.get("kind", ""))
         if kind is not None:
             mirror.observe(read(raw, kind))
     profiles = profiles_of(load(case.get("config") or {}), tie="name")
-    for profile in profiles.values():
-        profile.keep_tier(tier)
     desk = Desk(mirror)
     for profile in profiles.values():
+        profile.keep_tier(tier)
         for plugin in profile.plugins:
             plugin.tools.attach(desk)
-    answers = []
+    answers, kept = Answers([], []), Boards()
     for number, raw in enumerate(case["pods"]):
         info = PodInfo(read(raw, Pod))
         profile = profiles[info.pod.spec.scheduler_name]
-        cycle = Cycle(
-            info,
-            Nodes(mirror.table, mirror.table.rows),
-            mirror.objects,
-            now=NOON,
-            luck=SeededLuck(0, number),
-            number=number,
-        )
+        if boards:
+            # The long way, with a board that may be out of date or not there yet, and with one that is up to date.
+            long, *short = [
+                fields(schedule(_cycle(mirror, info, number), profile, boards=used)) for used in (None, kept, kept)
+            ]
+            for told in short:
+                answers.boards_differ.extend(differences(case["id"], [long], [told]))
+        cycle = _cycle(mirror, info, number)
         decision = schedule(cycle, profile, exhaustive=True)  # the recordings score a lone node too
-        answers.append(answer(decision, profile))
+        answers.decisions.append(fields(decision))
         if decision.placed:
             mirror.assume(info, decision.node)
             for plugin in profile.reserve:
                 plugin.reserve(cycle, info, decision.node)
     return answers
+
+
+def _cycle(mirror: Mirror, info: PodInfo, number: int) -> Cycle:
+    nodes = Nodes(mirror.table, mirror.table.rows)
+    return Cycle(info, nodes, mirror.objects, now=NOON, luck=SeededLuck(0, number), number=number)
 
 
 class Desk:
@@ -140,59 +152,6 @@ class Desk:
 
     def preempting(self, uid: str) -> bool:
         return False
-
-
-def answer(decision: Decision, profile: Profile) -> Json:
-    """A Decision in the words of a recording."""
-    told: Json = {"pod": decision.pod, "feasible": sorted(decision.feasible_nodes)}
-    if decision.pre_filter is not None:
-        told["preFilter"] = _status(decision.pre_filter)
-    if decision.pre_filter_nodes is not None:
-        told["preFilterNodes"] = sorted(decision.pre_filter_nodes)
-    rejected = {decision.names[row]: _status(status) for row, status in decision.rejected.each()}
-    if rejected:
-        told["rejected"] = rejected
-    if decision.placed:
-        told["chosen"] = decision.node
-        told["best"] = sorted(decision.best)
-        told.update(_scores(decision))
-    elif decision.outcome is Outcome.ERROR:
-        told["error"] = decision.error
-    else:
-        told["message"] = decision.message
-    if decision.post_filter is not None:
-        told["postFilter"] = _post_filter(decision)
-    return told
-
-
-def _status(status: Status) -> Json:
-    told: Json = {"code": status.code.text, "reasons": sorted(status.reasons)}
-    if status.plugin:
-        told["plugin"] = status.plugin
-    return told
-
-
-def _scores(decision: Decision) -> Json:
-    if decision.totals is None:
-        return {}
-    names = decision.feasible_nodes
-    return {
-        "scores": {name: dict(decision.scores_of(name)) for name in names},
-        "totals": {name: int(total) for name, total in zip(names, np.asarray(decision.totals), strict=True)},
-    }
-
-
-def _post_filter(decision: Decision) -> Json:
-    result = decision.post_filter
-    assert result is not None
-    told: Json = {"code": result.status.code.text}
-    if result.status.message:
-        told["message"] = result.status.message
-    if result.node:
-        told["nominatedNode"] = result.node
-    if result.victims:
-        told["victims"] = sorted(victim.key for victim in result.victims)
-    return told
 
 
 # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────
