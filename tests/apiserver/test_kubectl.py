@@ -16,21 +16,43 @@ import yaml
 from tests.apiserver.conftest import TOKEN, Served
 from tests.realserver import binaries
 
+from kubesched.apiserver.server import GIT_VERSION
+
 DATA = Path(__file__).parent / "data" / "kubectl"
 NAMESPACE = "/api/v1/namespaces/default"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
-def find_kubectl() -> str | None:
-    """The kubectl of `make envtest`, else whichever is on PATH."""
+RECORDED = ".".join(GIT_VERSION.split(".")[:2])  # each minor version of kubectl asks and prints a little differently
+
+
+def find_kubectl() -> tuple[str | None, str]:
+    """The kubectl of `make envtest`, else the one on PATH if it is of the recorded version; and why there is none."""
     try:
-        return str(binaries.find("kubectl"))
-    except binaries.Missing:
-        return shutil.which("kubectl")
+        return str(binaries.find("kubectl")), ""
+    except binaries.Missing as missing:
+        on_path = shutil.which("kubectl")
+        if on_path is None:
+            return None, f"{missing}; nor is there one on PATH"
+    version = version_of(on_path)
+    if version != RECORDED:
+        return None, f"{missing}; {on_path} is {version}, and the answers were recorded with {RECORDED}"
+    return on_path, ""
 
 
-_KUBECTL = find_kubectl()
-needs_kubectl = pytest.mark.skipif(_KUBECTL is None, reason="no kubectl: neither built by `make envtest` nor on PATH")
+def version_of(kubectl: str) -> str:
+    """`v1.36` of a kubectl; what it says instead where it does not tell."""
+    command = [kubectl, "version", "--client", "--output=json"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        version: str = json.loads(done.stdout)["clientVersion"]["gitVersion"]
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        return f"of an unknown version ({type(error).__name__})"
+    return ".".join(version.split(".")[:2])
+
+
+_KUBECTL, _WHY_NOT = find_kubectl()
+needs_kubectl = pytest.mark.skipif(_KUBECTL is None, reason=f"kubectl left out: {_WHY_NOT}")
 
 
 class Kubectl:

@@ -30,7 +30,7 @@ _CLASSES = "scheduling.k8s.io/priorityclasses"
 _LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 # Stored objects are immutable, so all pods may share these.
-TOLERATES_LOST = [
+TOLERATES_LOST: list[Json] = [
     {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS} for key in _LOST
 ]
 
