@@ -52,6 +52,8 @@ def test_architecture_names_no_file_that_is_not_there() -> None:
     for line in tree.splitlines()[1:]:
         if folder := re.match(r"[├└]── (\w+)/", line):
             room = SRC / folder[1]
+        elif re.match(r"[├└]── \w+\.py", line):
+            room = SRC
         elif not line.startswith(("│", " ")):
             room = ROOT / line.partition("/")[0]  # beside src
         named = re.findall(r"\b\w+\.(?:py|md)\b", line)

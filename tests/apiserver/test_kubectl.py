@@ -31,12 +31,13 @@ def find_kubectl() -> tuple[str | None, str]:
     try:
         return str(binaries.find("kubectl")), ""
     except binaries.Missing as missing:
-        on_path = shutil.which("kubectl")
-        if on_path is None:
-            return None, f"{missing}; nor is there one on PATH"
+        why = str(missing)
+    on_path = shutil.which("kubectl")
+    if on_path is None:
+        return None, f"{why}; nor is there one on PATH"
     version = version_of(on_path)
     if version != RECORDED:
-        return None, f"{missing}; {on_path} is {version}, and the answers were recorded with {RECORDED}"
+        return None, f"{why}; {on_path} is {version}, and the answers were recorded with {RECORDED}"
     return on_path, ""
 
 

@@ -244,7 +244,7 @@ def scheduled(sim: Simulation) -> dict:
 def test_a_bind_carried_out_late_meets_the_fence_and_fails():
     """The first node goes away meanwhile: without a fence the late bind would put the pod on a node that is gone."""
     sim = simulation()
-    sim.world.faults.add(Fault(effect="Bind", outcome="late", after=seconds(30)))
+    sim.world.seat.faults.add(Fault(effect="Bind", outcome="late", after=seconds(30)), sim.world.now)
     sim.at(seconds(0.002), lambda: sim.client.delete("Node", "n1"))
 
     sim.run(until=seconds(60))
@@ -256,8 +256,8 @@ def test_a_bind_carried_out_late_meets_the_fence_and_fails():
 
 def test_without_the_fence_the_late_bind_would_have_been_carried_out():
     sim = simulation()
-    sim.world.faults.add(Fault(effect="Bind", outcome="late", after=seconds(30)))
-    sim.world.faults.add(Fault(effect="PatchPod", outcome="lost", times=1000))
+    sim.world.seat.faults.add(Fault(effect="Bind", outcome="late", after=seconds(30)), sim.world.now)
+    sim.world.seat.faults.add(Fault(effect="PatchPod", outcome="lost", times=1000), sim.world.now)
     sim.at(seconds(0.002), lambda: sim.client.delete("Node", "n1"))
 
     sim.run(until=seconds(60))
@@ -268,7 +268,7 @@ def test_without_the_fence_the_late_bind_would_have_been_carried_out():
 def test_a_pod_bound_between_read_and_fence_stays_scheduled():
     sim = simulation()
     late = seconds(0.0075)  # read at 5 to 7 ms, fenced at 7 to 9 ms
-    sim.world.faults.add(Fault(effect="Bind", outcome="late", after=late))
+    sim.world.seat.faults.add(Fault(effect="Bind", outcome="late", after=late), sim.world.now)
 
     sim.run(until=seconds(60))
 

@@ -20,6 +20,7 @@ from kubesched.framework.errors import InternalError, KubeschedError
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "bench": "Measure how many pods a second are placed here.",
         "config": "Check scheduler configurations, and show what they mean.",
         "conformance": "Replay recorded decisions of kube-scheduler.",
         "tutorial": "Play the seven schedulers of the tutorial.",

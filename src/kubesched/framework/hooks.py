@@ -126,8 +126,8 @@ class Sign(Protocol):
 class Boarded(Protocol):
     """A plugin whose answers may be kept and used again for pods alike.  One that declares nothing is always asked.
 
-    Instead of `alike`, `sign_pod` will do, where it reads the same.  `board` is "node" where the answer for a node hangs on the node itself and on nothing that sits there, "row"
-    where it also hangs on the pods of that node.
+    Instead of `alike`, `sign_pod` will do, where it reads the same.  `board` is "node" where the answer for a node
+    hangs on the node itself and on nothing that sits there, "row" where it also hangs on the pods of that node.
     """
 
     board: Literal["node", "row"]

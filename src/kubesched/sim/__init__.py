@@ -2,7 +2,8 @@
 
 from kubesched.sim.client import Client
 from kubesched.sim.cluster import Cluster
+from kubesched.sim.seat import Latency
 from kubesched.sim.simulation import Simulation
-from kubesched.sim.world import Latency, SimWorld
+from kubesched.sim.world import SimWorld
 
 __all__ = ["Client", "Cluster", "Latency", "SimWorld", "Simulation"]

@@ -74,7 +74,8 @@ def play(
     account = Account(tuple(expectation.pod for expectation in scenario.expect))
     with Simulation(core, seed=scenario.seed, latency=scenario.latency, journal=journal, head=head) as simulation:
         report = Report(core, simulation.world.start)
-        for listener in (account, report, *listeners):
+        heard: tuple[Listener, ...] = (account, report, *listeners)
+        for listener in heard:
             simulation.listen(listener)
         stage = _Stage(scenario, simulation)
         stage.set()
@@ -159,11 +160,11 @@ class _Stage:
             case Change(target, body):
                 client.patch(target.kind, target.name, body, target.namespace)
             case HoldNews(kind, duration):
-                world.hold_news(kind, Instant(world.now + duration))
+                world.seat.hold_news(kind, Instant(world.now + duration))
             case Command(verb, pod):
-                world.tell(Commanded(_verb(verb), pod))
+                world.seat.tell(Commanded(_verb(verb), pod))
             case Fault() as fault:
-                world.faults.add(fault)
+                world.seat.faults.add(fault, world.now)
 
     # ── pods that live for a while ───────────────────────────────────────────────────────────────────────────
 

@@ -39,9 +39,9 @@ from kubesched.sim.scenario import (
     cordon,
     uncordon,
 )
+from kubesched.sim.seat import Latency
 from kubesched.sim.shorthand import objects_of
 from kubesched.sim.workload import workload_of
-from kubesched.sim.world import Latency
 
 LIMITS = Limits(size=32 << 20, depth=64, nodes=2_000_000)
 SEED_MAX = (1 << 63) - 1

@@ -89,7 +89,7 @@ class Report:
             self.waits.append(at - arrived)
         if state in (State.BOUND, State.GONE):
             for kept in (self._open, self._latest, self._arrived, self._tries):
-                kept.pop(uid, None)  # type: ignore[attr-defined]  # mappings of different values
+                kept.pop(uid, None)
         else:
             before = self._open.get(uid)
             since = at if before is None or before[1] is not state else before[2]

@@ -22,9 +22,9 @@ from kubesched.config.schema import Configuration
 from kubesched.framework.profile import TieRule
 from kubesched.sim.expectation import Expectation
 from kubesched.sim.faults import Fault
+from kubesched.sim.seat import Latency
 from kubesched.sim.shorthand import Made
 from kubesched.sim.workload import Workload
-from kubesched.sim.world import Latency
 
 Json = dict[str, Any]
 

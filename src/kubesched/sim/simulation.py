@@ -15,7 +15,8 @@ from kubesched.drive.loop import drive
 from kubesched.drive.tap import Listener, Tap
 from kubesched.framework.hooks import name_of
 from kubesched.sim.client import Client
-from kubesched.sim.world import Latency, SimWorld
+from kubesched.sim.seat import Latency
+from kubesched.sim.world import SimWorld
 
 
 class Simulation:
@@ -43,7 +44,7 @@ class Simulation:
         self.world = SimWorld(seed=seed, latency=latency)
         self.client = Client(self.world.cluster, self.world.soon)
         if not core.position:
-            core.unsynced.update(self.world.kinds)  # nothing is tried before the first view is complete
+            core.unsynced.update(self.world.seat.kinds)  # nothing is tried before the first view is complete
         self.tap = Tap(core)
         self.journal = None
         if journal is not None:

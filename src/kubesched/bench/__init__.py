@@ -1,0 +1,1 @@
+"""How fast is it, and did it place the pods right?  The core alone, without HTTP and without sleep."""
