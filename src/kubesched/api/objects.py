@@ -12,7 +12,7 @@ everywhere, and so does `read()`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct, field
@@ -621,15 +621,7 @@ Object: TypeAlias = (
     | Invalid
 )
 
-GROUPS: Mapping[str, tuple[type[KubeObject], ...]] = {
-    "": (Pod, Node, Namespace, PersistentVolume, PersistentVolumeClaim, Service, ReplicationController),
-    "apps": (ReplicaSet, StatefulSet),
-    "policy": (PodDisruptionBudget,),
-    "storage.k8s.io": (StorageClass, CSINode, CSIDriver, CSIStorageCapacity, VolumeAttachment),
-    "resource.k8s.io": (DeviceClass, ResourceClaim),
-}
-
-KINDS: Mapping[str, type[KubeObject]] = {cls.__name__: cls for classes in GROUPS.values() for cls in classes}
+KINDS: Mapping[str, type[KubeObject]] = {cls.__name__: cls for cls in get_args(Object) if cls is not Invalid}
 """Every kind a scheduler reads, by its name."""
 
 T = TypeVar("T", bound=KubeObject)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from kubesched.api.objects import KubeObject
 from kubesched.framework.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -156,6 +157,16 @@ class WithOutlook(Protocol):
 RESTLESS = object()
 
 
+class Reader(Protocol):
+    """A plugin that reads other objects than pods and nodes.
+
+    From this one declaration follow what is watched, what the role of a deployed scheduler allows, and, where the
+    plugin registers no events of its own, what wakes the pods it turned down.
+    """
+
+    reads: tuple[type[KubeObject], ...]
+
+
 # ── extension points, as in a KubeSchedulerConfiguration ─────────────────────────────────────────────────────
 
 
@@ -210,6 +221,17 @@ def points_of(plugin: Plugin) -> tuple[str, ...]:
     return tuple(point for point, methods in POINTS.items() if any(hasattr(plugin, method.name) for method in methods))
 
 
+def reads_of(plugin: Plugin) -> tuple[type[KubeObject], ...]:
+    """The kinds a plugin reads besides pods and nodes (an instance or a class).  Raises ConfigError."""
+    declared = getattr(plugin, "reads", ())
+    kinds = declared if isinstance(declared, tuple) else (declared,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, KubeObject)):
+            problem = f"{name_of(plugin)}.reads names {kind!r}, which is no kind of object"
+            raise ConfigError("", problem, "write classes: reads = (PersistentVolumeClaim,)")
+    return kinds
+
+
 def check(plugin: Plugin) -> None:
     """Compare a plugin with the hooks it seems to implement.  Raises ConfigError."""
     for method in (*(method for methods in POINTS.values() for method in methods), *HELPERS):
@@ -217,6 +239,7 @@ def check(plugin: Plugin) -> None:
         if hook is not None:
             _check_method(plugin, method, hook)
     _check_pairs(plugin)
+    reads_of(plugin)
 
 
 def _check_method(plugin: Plugin, method: Method, hook: Any) -> None:

@@ -81,6 +81,7 @@ class DynamicResources:
     """
 
     name = "DynamicResources"
+    reads = (DeviceClass,)
     board: Literal["node", "row"] = "node"
 
     def __init__(self, args: DynamicResourcesArgs | None = None, tools: Tools | None = None) -> None:

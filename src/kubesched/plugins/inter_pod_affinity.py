@@ -127,6 +127,7 @@ class InterPodAffinity:
     """
 
     name = "InterPodAffinity"
+    reads = (Namespace,)
     board: Literal["node", "row"] = "row"
 
     def __init__(self, args: InterPodAffinityArgs | None = None, tools: Tools | None = None) -> None:

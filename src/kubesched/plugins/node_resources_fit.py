@@ -165,6 +165,7 @@ class NodeResourcesFit:
     """
 
     name = "NodeResourcesFit"
+    reads = (DeviceClass,)
     board: Literal["node", "row"] = "row"
 
     def __init__(self, args: NodeResourcesFitArgs | None = None, tools: Tools | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from kubesched.api.objects import (
+    CSIDriver,
     CSINode,
     KubeObject,
     PersistentVolume,
@@ -75,6 +76,7 @@ class NodeVolumeLimits:
     """
 
     name = "NodeVolumeLimits"
+    reads = (CSINode, CSIDriver, PersistentVolumeClaim, PersistentVolume, StorageClass, VolumeAttachment)
     board: Literal["node", "row"] = "node"
 
     def __init__(self) -> None:

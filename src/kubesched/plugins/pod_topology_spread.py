@@ -137,6 +137,7 @@ class PodTopologySpread:
     """
 
     name = "PodTopologySpread"
+    reads = (Service, ReplicationController, ReplicaSet, StatefulSet)
     board: Literal["node", "row"] = "row"
 
     def __init__(self, args: PodTopologySpreadArgs | None = None, tools: Tools | None = None) -> None:

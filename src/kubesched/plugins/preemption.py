@@ -94,6 +94,7 @@ class DefaultPreemption:
     """
 
     name = "DefaultPreemption"
+    reads = (PodDisruptionBudget,)
 
     def __init__(self, args: DefaultPreemptionArgs | None = None, tools: Tools | None = None) -> None:
         self.args = args or DefaultPreemptionArgs()

@@ -14,6 +14,7 @@ from kubesched.api.objects import (
     CSINode,
     CSIStorageCapacity,
     KubeObject,
+    PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     StorageClass,
@@ -103,6 +104,7 @@ class VolumeBinding:
     """
 
     name = "VolumeBinding"
+    reads = (PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, CSIDriver, CSIStorageCapacity)
     board: Literal["node", "row"] = "node"
 
     def __init__(self, args: VolumeBindingArgs | None = None, tools: Tools | None = None) -> None:

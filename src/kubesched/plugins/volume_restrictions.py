@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from kubesched.api.objects import KubeObject, Pod, Volume
+from kubesched.api.objects import KubeObject, PersistentVolumeClaim, Pod, Volume
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
@@ -61,6 +61,7 @@ class VolumeRestrictions:
     """
 
     name = "VolumeRestrictions"
+    reads = (PersistentVolumeClaim,)
     board: Literal["node", "row"] = "node"
 
     def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:

@@ -65,6 +65,7 @@ class VolumeZone:
     """
 
     name = "VolumeZone"
+    reads = (PersistentVolumeClaim, PersistentVolume, StorageClass)
     board: Literal["node", "row"] = "node"
 
     def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+from kubesched.api.kinds import KNOWN
 from kubesched.api.objects import KINDS
 from kubesched.api.time import Instant, format_rfc3339
 from kubesched.apiserver import status
@@ -19,33 +20,13 @@ from kubesched.apiserver.store import DeleteOptions, GraceRule, Preconditions, S
 
 Json = dict[str, Any]
 
-_GROUPS = {
-    "ReplicaSet": "apps",
-    "StatefulSet": "apps",
-    "PodDisruptionBudget": "policy",
-    "StorageClass": "storage.k8s.io",
-    "CSINode": "storage.k8s.io",
-    "CSIDriver": "storage.k8s.io",
-    "CSIStorageCapacity": "storage.k8s.io",
-    "VolumeAttachment": "storage.k8s.io",
-    "DeviceClass": "resource.k8s.io",
-    "ResourceClaim": "resource.k8s.io",
-}
-_PLURALS = {
-    "StorageClass": "storageclasses",
-    "DeviceClass": "deviceclasses",
-    "CSIStorageCapacity": "csistoragecapacities",
-}
-CLUSTER_WIDE = frozenset(
-    {"Node", "Namespace", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment", "DeviceClass"}
-)
+CLUSTER_WIDE = frozenset(kind.name for kind in KNOWN.values() if not kind.namespaced)
 WATCHED = tuple(sorted(KINDS))
 
 
 def resource_of(kind: str) -> str:
     """Where the store keeps a kind: `pods`, `apps/replicasets`."""
-    plural = _PLURALS.get(kind, f"{kind.lower()}s")
-    return f"{_GROUPS[kind]}/{plural}" if kind in _GROUPS else plural
+    return KNOWN[kind].resource
 
 
 class Cluster:
