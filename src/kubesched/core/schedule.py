@@ -23,6 +23,7 @@ from kubesched.framework.errors import InternalError
 from kubesched.framework.profile import Profile
 from kubesched.framework.status import Code, unresolvable
 from kubesched.framework.steps import Answer, HttpPost
+from kubesched.framework.vector import Verdict
 
 _ALWAYS_AT_LEAST = 100  # nodes; sampling starts above that
 _PERCENT_AT_LEAST = 5
@@ -61,11 +62,7 @@ def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Atte
             return decision
         feasible = yield from _find(cycle, profile, decision)
         if exhaustive:
-            decision.verdicts = {
-                tiers.name: runner.verdict_of(cycle, tiers, cycle.nodes)
-                for tiers in profile.filters
-                if tiers.name not in cycle.skip_filter
-            }
+            decision.verdicts = _ask_everywhere(cycle, profile, decision)
         if len(feasible):
             yield from _choose(cycle, profile, feasible, decision, lone=exhaustive)
             decision.outcome = Outcome.PLACED
@@ -75,6 +72,20 @@ def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Atte
         decision.outcome, decision.error, decision.nominate = Outcome.ERROR, broken.text, ""
     decision.notes.extend(cycle.notes)
     return decision
+
+
+def _ask_everywhere(cycle: Cycle, profile: Profile, decision: Decision) -> dict[str, Verdict]:
+    """Every filter's word on every node.  A filter that cannot give it leaves a note, and the decision as it is."""
+    if decision.pre_filter is not None:
+        return {}  # the filters have not been told what they need to know
+    verdicts: dict[str, Verdict] = {}
+    for tiers in profile.filters:
+        if tiers.name not in cycle.skip_filter:
+            try:
+                verdicts[tiers.name] = runner.verdict_of(cycle, tiers, cycle.nodes)
+            except Broken as broken:
+                cycle.note(f"{tiers.name} could not be asked about every node: {broken.text}")
+    return verdicts
 
 
 def _blank(cycle: Cycle, profile: Profile) -> Decision:
@@ -253,9 +264,24 @@ def _choose(
 ) -> Generator[HttpPost, Answer, None]:
     """Score the feasible nodes and pick one; a lone one needs no score."""
     decision.best_rows = feasible
-    if len(feasible) == 1 and not lone:
+    if len(feasible) == 1:
         decision.node = decision.names[int(feasible[0])]
+        if lone:
+            try:
+                yield from _score(cycle, profile, feasible, decision)
+            except Broken as broken:
+                decision.scores, decision.totals = {}, None
+                cycle.note(f"the only node that fits could not be scored, nor need it be: {broken.text}")
         return
+    totals = yield from _score(cycle, profile, feasible, decision)
+    decision.best_rows = np.sort(feasible[totals == totals.max()])
+    _pick(cycle, profile, decision)
+
+
+def _score(
+    cycle: Cycle, profile: Profile, feasible: Rows, decision: Decision
+) -> Generator[HttpPost, Answer, Scores]:
+    """Every plugin's weighted score of every feasible node, and their sums."""
     nodes = Nodes(cycle.table, feasible)
     totals: Scores
     if profile.score or extenders.matter(profile):
@@ -271,8 +297,7 @@ def _choose(
     else:
         totals = np.ones(len(nodes), dtype=np.int64)
     decision.totals = totals
-    decision.best_rows = np.sort(feasible[totals == totals.max()])
-    _pick(cycle, profile, decision)
+    return totals
 
 
 def _pick(cycle: Cycle, profile: Profile, decision: Decision) -> None:
