@@ -242,11 +242,15 @@ class Decision:
         index = self.feasible_nodes.index(node)
         return {plugin: int(scores[index]) for plugin, scores in self.scores.items()}
 
-    @cached_property
+    @property
     def message(self) -> str:
         """What an operator reads in the FailedScheduling event; empty for a pod that was placed."""
-        if self.after is not None:
-            return _single_node(self.after)
+        # Not kept: whoever asks while the pod is in flight must not settle what is said after its flight has failed.
+        return self._found if self.after is None else _single_node(self.after)
+
+    @cached_property
+    def _found(self) -> str:
+        """What the search itself came to."""
         if self.outcome is Outcome.ERROR:
             return self.error
         if self.outcome is Outcome.PLACED:

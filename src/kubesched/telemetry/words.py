@@ -36,7 +36,7 @@ HAPPENED: Mapping[str, str] = {
     "retried": "is not bound after all, and is being bound again",
     "unfit": "does not fit, and is parked",
     "unfit_woken": "does not fit, but something has happened meanwhile: it backs off",
-    "broke": "could not be placed because something broke, and backs off",
+    "broke": "could not be placed, and backs off",
     "requeued": "is to be tried again at once",
     "gone": "is gone",
     "bound_elsewhere": "was bound to {note} by somebody else",
