@@ -5,12 +5,13 @@ from tests.core.little import Fit, Patience
 from kubesched.api.time import seconds
 from kubesched.core.messages import Publish
 from kubesched.framework.decision import Outcome
-from kubesched.testing import node, pod, run, scheduler, tick
+from kubesched.testing import answer, node, pod, run, scheduler, tick
 
 
 def test_asking_while_the_pod_is_in_flight_does_not_change_what_is_said_later():
     core = scheduler(node("n1"), pod("a"), plugins=[Fit(), Patience(seconds(5))])
-    tick(core)
+    [promise] = tick(core)
+    answer(core, promise)
     asked = core.why("default/a")
     assert asked is not None
     assert asked.message == ""
