@@ -6,15 +6,12 @@ microsecond a call, which is why a run with a stopwatch gives no figure of its o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 from kubesched.bench.throughput import percentile
 from kubesched.core.core import Core
-from kubesched.framework.hooks import HELPERS, POINTS, Plugin, name_of
-
-_HOOKS = (*(method.name for methods in POINTS.values() for method in methods), *(helper.name for helper in HELPERS))
+from kubesched.framework.hooks import Plugin, name_of
+from kubesched.telemetry.laps import HOOKS, wrap_hooks
 
 
 class Timed(NamedTuple):
@@ -37,22 +34,16 @@ class Stopwatch:
     def attach(self, core: Core) -> None:
         for profile in core.profiles.values():
             for plugin in profile.plugins:
-                for hook in _HOOKS:
-                    if callable(getattr(plugin, hook, None)):
-                        self._wrap(plugin, hook)
+                self._watch(plugin)
 
-    def _wrap(self, plugin: Plugin, hook: str) -> None:
-        laps = self._laps.setdefault((name_of(plugin), hook), [])
-        called: Callable[..., Any] = getattr(plugin, hook)
+    def _watch(self, plugin: Plugin) -> None:
+        name = name_of(plugin)
+        laps = {hook: self._laps.setdefault((name, hook), []) for hook in HOOKS if hasattr(plugin, hook)}
 
-        def timed(*args: Any, **named: Any) -> Any:
-            start = perf_counter_ns()
-            try:
-                return called(*args, **named)
-            finally:
-                laps.append(perf_counter_ns() - start)
+        def lap(hook: str, took: int, args: tuple[Any, ...], answer: Any) -> None:
+            laps[hook].append(took)
 
-        setattr(plugin, hook, timed)
+        wrap_hooks(plugin, lap)
 
     def table(self) -> list[Timed]:
         """Hooks that were called, the dearest first."""
