@@ -24,12 +24,12 @@ FACADE = "the façade"
 STOREYS = [  # top to bottom; rooms sharing a storey are strangers
     {"__main__"},
     {"cli"},
-    {"web", "bench"},
+    {"web", "bench", "fuzz"},
     {"tutorial", "testing"},
     {FACADE},  # kubesched/__init__.py: `from kubesched import Pod` is for the rooms above this line
     {"live", "sim"},
     {"assemble"},
-    {"drive", "config"},
+    {"drive", "config", "wire"},
     {"plugins", "core", "actors", "explain", "telemetry"},
     {"framework"},
     {"cluster", "apiserver"},
@@ -37,7 +37,7 @@ STOREYS = [  # top to bottom; rooms sharing a storey are strangers
 ]
 LEVEL = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}
 
-PURE = {"api", "cluster", "framework", "plugins", "core"}
+PURE = {"api", "cluster", "framework", "plugins", "core", "wire"}
 IMPURE_MODULES = {
     *("asyncio", "threading", "multiprocessing", "concurrent", "socket", "selectors", "select", "signal", "ssl"),
     *("subprocess", "os", "pathlib", "io", "shutil", "tempfile", "sqlite3", "http", "urllib", "logging"),

@@ -19,16 +19,21 @@ def drive(core: Actor, world: World, journal: Journal | None = None, *, burst: i
         burst: how many events are folded in before the core may work: a watch storm cannot starve the queue, nor
             the queue the watch.
     """
-    while True:
-        for _ in range(burst):
-            event = world.take()
-            if event is None:
-                break
-            step(core, world, journal, event)
-        if core.ready or (core.deadline is not None and core.deadline <= world.now):
-            step(core, world, journal, Tick())
-        elif not world.sleep(core.deadline):
-            return
+    while turn(core, world, journal, burst=burst) or world.sleep(core.deadline):
+        pass
+
+
+def turn(core: Actor, world: World, journal: Journal | None = None, *, burst: int = 256) -> bool:
+    """One round: the news, and then one piece of work.  False: there was no work, and it is time to sleep."""
+    for _ in range(burst):
+        event = world.take()
+        if event is None:
+            break
+        step(core, world, journal, event)
+    if core.ready or (core.deadline is not None and core.deadline <= world.now):
+        step(core, world, journal, Tick())
+        return True
+    return False
 
 
 def step(core: Actor, world: World, journal: Journal | None, event: Event) -> None:

@@ -10,32 +10,18 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 
-from kubesched.api.objects import KINDS, Invalid, Object, Pod, read_or_invalid
 from kubesched.api.time import Duration, Instant, milliseconds
-from kubesched.apiserver.status import ApiError
-from kubesched.apiserver.store import Watch, WatchEvent
-from kubesched.core.messages import (
-    AnyEffect,
-    Bind,
-    Call,
-    Completed,
-    Event,
-    Evict,
-    Observed,
-    PatchPod,
-    Publish,
-    ReadPod,
-    Synced,
-)
-from kubesched.framework.steps import Answer, Create, Delete, Failure, Patch
+from kubesched.apiserver.store import Watch
+from kubesched.core.messages import AnyEffect, Completed, Event, Synced
+from kubesched.framework.steps import Answer, Failure
 from kubesched.sim.agenda import Action
 from kubesched.sim.cluster import WATCHED, Cluster
 from kubesched.sim.faults import Fault, Faults
+from kubesched.sim.requests import Requests, observed
 
 
 class Latency(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,20 +60,12 @@ class Seat:
         self.cluster, self.clock, self.latency = cluster, clock, latency
         self.luck = luck
         self.faults = Faults(luck)
-        self.published: list[tuple[Instant, Publish]] = []
+        self.requests = Requests(cluster, clock.now)
         self.told = told
         self._inbox: deque[Event] = deque()
         self._watches: dict[str, Watch] = {}
         self._held: dict[str, Instant] = {}  # kinds whose news are held back, and until when
         self._begun = False
-        self._performers: dict[type[AnyEffect], Callable[[Any], Answer]] = {
-            Bind: self._bind,
-            PatchPod: self._patch_pod,
-            ReadPod: self._read_pod,
-            Evict: self._evict,
-            Publish: self._publish,
-            Call: self._call,
-        }
         for kind in sorted(kinds, key=lambda kind: (kind == "Pod", kind)):  # pods last: they need the others
             self._watches[kind] = cluster.watch(kind, partial(self._expect, kind))
             self._watches[kind].take()
@@ -131,7 +109,7 @@ class Seat:
             self.clock.at(held, partial(self._deliver, kind))
             return
         for event in self._watches[kind].take():
-            self.tell(_observed(kind, event))
+            self.tell(observed(kind, event))
 
     def _later(self, delay: Duration, action: Action) -> None:
         self.clock.at(Instant(self.clock.now() + delay), action)
@@ -154,13 +132,7 @@ class Seat:
                 self._go_wrong(effect, fault)
 
     def _carry_out(self, effect: AnyEffect) -> None:
-        self.tell(Completed(effect.id, self._attempt(effect)))
-
-    def _attempt(self, effect: AnyEffect) -> Answer:
-        try:
-            return self._performers[type(effect)](effect)
-        except ApiError as error:
-            return Answer(failure=Failure(error.reason, error.message, error.code))
+        self.tell(Completed(effect.id, self.requests.carry_out(effect)))
 
     def _go_wrong(self, effect: AnyEffect, fault: Fault) -> None:
         unknown = Completed(effect.id, Answer(failure=Failure("Timeout", "no answer in time", applied="unknown")))
@@ -168,66 +140,11 @@ class Seat:
             case "lost":
                 self._later(fault.after, partial(self.tell, unknown))
             case "timeout-after-apply":
-                self._later(self._write_takes(), partial(self._attempt, effect))
+                self._later(self._write_takes(), partial(self.requests.carry_out, effect))
                 self._later(fault.after, partial(self.tell, unknown))
             case "late":
                 self._later(self._write_takes(), partial(self.tell, unknown))
-                self._later(fault.after, partial(self._attempt, effect))
+                self._later(fault.after, partial(self.requests.carry_out, effect))
             case "refused":
                 refusal = Answer(failure=Failure(fault.reason, fault.message, fault.code))
                 self._later(self._write_takes(), partial(self.tell, Completed(effect.id, refusal)))
-
-    def _bind(self, effect: Bind) -> Answer:
-        namespace, name = _split(effect.pod)
-        return _answer("Pod", self.cluster.bind(namespace, name, effect.node, effect.uid, effect.resource_version))
-
-    def _patch_pod(self, effect: PatchPod) -> Answer:
-        namespace, name = _split(effect.pod)
-        condition = None if effect.condition is None else msgspec.to_builtins(effect.condition)
-        nominated, version = effect.nominated_node_name, effect.resource_version
-        return _answer("Pod", self.cluster.say(namespace, name, effect.uid, condition, nominated, version))
-
-    def _read_pod(self, effect: ReadPod) -> Answer:
-        return _answer("Pod", self.cluster.get("Pod", *_split(effect.pod)))
-
-    def _evict(self, effect: Evict) -> Answer:
-        namespace, name = _split(effect.pod)
-        grace = None if effect.grace is None else effect.grace // 1_000_000_000
-        self.cluster.evict(namespace, name, effect.uid, effect.message, grace)
-        return Answer()
-
-    def _publish(self, effect: Publish) -> Answer:
-        self.published.append((self.clock.now(), effect))
-        return Answer()
-
-    def _call(self, effect: Call) -> Answer:
-        match effect.step:
-            case Patch(kind, key, body, version, _):
-                return _answer(kind, self.cluster.patch(kind, *_split(key), body, version))
-            case Create(kind, _, body):
-                return _answer(kind, self.cluster.create({**body, "kind": kind}))
-            case Delete(kind, key, uid):
-                self.cluster.delete(kind, *_split(key), uid=uid)
-                return Answer()
-            case _:
-                return Answer(failure=Failure("Unreachable", "there is no network in a simulation", applied="no"))
-
-
-def _split(key: str) -> tuple[str, str]:
-    namespace, _, name = key.rpartition("/")
-    return namespace, name
-
-
-def _observed(kind: str, event: WatchEvent) -> Observed:
-    return Observed(_view(kind, event.obj), gone=event.type == "DELETED")
-
-
-def _view(kind: str, obj: dict[str, Any]) -> Object:
-    view: Any = read_or_invalid(obj, Pod if kind == "Pod" else KINDS[kind])
-    checked: Object = view
-    return checked
-
-
-def _answer(kind: str, obj: dict[str, Any]) -> Answer:
-    view = _view(kind, obj)
-    return Answer(obj=None if isinstance(view, Invalid) else view)

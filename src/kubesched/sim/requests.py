@@ -1,0 +1,103 @@
+"""What an API server makes of a scheduler's effects: each one a request, and its answer.
+
+Whoever performs effects, says when and whether a request arrives at all; here is what it does when it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kubesched.api.objects import KINDS, Invalid, Object, Pod, read_or_invalid
+from kubesched.api.time import Instant
+from kubesched.apiserver.status import ApiError
+from kubesched.apiserver.store import WatchEvent
+from kubesched.core.messages import AnyEffect, Bind, Call, Evict, Observed, PatchPod, Publish, ReadPod
+from kubesched.framework.steps import Answer, Create, Delete, Failure, Patch
+from kubesched.sim.cluster import Cluster
+
+
+class Requests:
+    """Carries effects out in a cluster.
+
+    `published` keeps the Events for people, with their times.
+    """
+
+    def __init__(self, cluster: Cluster, now: Callable[[], Instant]) -> None:
+        self.cluster, self._now = cluster, now
+        self.published: list[tuple[Instant, Publish]] = []
+        self._performers: dict[type[AnyEffect], Callable[[Any], Answer]] = {
+            Bind: self._bind,
+            PatchPod: self._patch_pod,
+            ReadPod: self._read_pod,
+            Evict: self._evict,
+            Publish: self._publish,
+            Call: self._call,
+        }
+
+    def carry_out(self, effect: AnyEffect) -> Answer:
+        """Do it now, and say what the API server says."""
+        try:
+            return self._performers[type(effect)](effect)
+        except ApiError as error:
+            return Answer(failure=Failure(error.reason, error.message, error.code))
+
+    def _bind(self, effect: Bind) -> Answer:
+        namespace, name = split(effect.pod)
+        return _answer("Pod", self.cluster.bind(namespace, name, effect.node, effect.uid, effect.resource_version))
+
+    def _patch_pod(self, effect: PatchPod) -> Answer:
+        namespace, name = split(effect.pod)
+        condition = None if effect.condition is None else msgspec.to_builtins(effect.condition)
+        nominated, version = effect.nominated_node_name, effect.resource_version
+        return _answer("Pod", self.cluster.say(namespace, name, effect.uid, condition, nominated, version))
+
+    def _read_pod(self, effect: ReadPod) -> Answer:
+        return _answer("Pod", self.cluster.get("Pod", *split(effect.pod)))
+
+    def _evict(self, effect: Evict) -> Answer:
+        namespace, name = split(effect.pod)
+        grace = None if effect.grace is None else effect.grace // 1_000_000_000
+        self.cluster.evict(namespace, name, effect.uid, effect.message, grace)
+        return Answer()
+
+    def _publish(self, effect: Publish) -> Answer:
+        self.published.append((self._now(), effect))
+        return Answer()
+
+    def _call(self, effect: Call) -> Answer:
+        match effect.step:
+            case Patch(kind, key, body, version, _):
+                return _answer(kind, self.cluster.patch(kind, *split(key), body, version))
+            case Create(kind, _, body):
+                return _answer(kind, self.cluster.create({**body, "kind": kind}))
+            case Delete(kind, key, uid):
+                self.cluster.delete(kind, *split(key), uid=uid)
+                return Answer()
+            case _:
+                return Answer(failure=Failure("Unreachable", "there is no network in a simulation", applied="no"))
+
+
+def split(key: str) -> tuple[str, str]:
+    """Namespace and name; no namespace where there is none."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name
+
+
+def observed(kind: str, event: WatchEvent) -> Observed:
+    """A line of a watch as the core is told it."""
+    return Observed(view(kind, event.obj), gone=event.type == "DELETED")
+
+
+def view(kind: str, obj: dict[str, Any]) -> Object:
+    """An object of the store as the core sees it."""
+    read: Any = read_or_invalid(obj, Pod if kind == "Pod" else KINDS[kind])
+    checked: Object = read
+    return checked
+
+
+def _answer(kind: str, obj: dict[str, Any]) -> Answer:
+    seen = view(kind, obj)
+    return Answer(obj=None if isinstance(seen, Invalid) else seen)
