@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kubesched.api.objects import KINDS, Pod, read
+import msgspec
+from msgspec import Struct
+
+from kubesched.api.objects import KINDS, Pod, UnreadableObject, read
 from kubesched.api.time import Instant
 from kubesched.assemble import profiles_of
 from kubesched.cluster.columns import Nodes
@@ -25,7 +29,8 @@ from kubesched.core.luck import SeededLuck
 from kubesched.core.schedule import schedule
 from kubesched.explain.fields import fields
 from kubesched.framework.cycle import Cycle
-from kubesched.framework.errors import KubeschedError
+from kubesched.framework.errors import InternalError, KubeschedError
+from kubesched.framework.profile import Profile
 
 Json = dict[str, Any]
 Tier: TypeAlias = Literal["scalar", "vector"]
@@ -38,38 +43,44 @@ class RecordingError(KubeschedError):
     """A file of recorded cases that cannot be read; says which file and line."""
 
 
-class Difference(NamedTuple):
-    """One thing in which a decision is not the recorded one."""
+class Case(Struct, omit_defaults=True):
+    """What kube-scheduler was asked: a cluster, and pods to place one after the other."""
 
-    case: str
-    pod: str
-    what: str  # `rejected.node-3`, `scores.node-1.ImageLocality`, `message` …
-    expected: Any
-    got: Any
-
-    def __str__(self) -> str:
-        return f"{self.case}  {self.pod}  {self.what}: expected {_shown(self.expected)}, got {_shown(self.got)}"
+    id: str
+    objects: list[Json]
+    pods: list[Json]
+    config: Json | None = None
 
 
-def _shown(value: Any) -> str:
-    return "nothing" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
+class Answer(Struct):
+    """What it decided, one decision per pod."""
+
+    decisions: list[Json]
 
 
-def read_cases(path: Path) -> Iterator[Json]:
+class Recording(Struct):
+    """One line of a file of recorded cases."""
+
+    case: Case
+    answer: Answer
+
+
+def read_recordings(path: Path) -> Iterator[Recording]:
     """The cases of a file: JSON lines, gzipped or not.  Raises RecordingError."""
     opened = gzip.open if path.suffix == ".gz" else open
     number = 0
     try:
-        with opened(path, "rt", encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                record = json.loads(line)
-                if not isinstance(record, dict) or "case" not in record or "answer" not in record:
-                    raise RecordingError(f'{path}:{number}: a line is {{"case": …, "answer": …}}')
-                yield record
-    except (OSError, EOFError) as error:
+        with opened(path, "rb") as file:
+            for line in file:
+                number += 1
+                yield msgspec.json.decode(line, type=Recording)
+    except (OSError, EOFError, zlib.error) as error:
         raise RecordingError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise RecordingError(f"{path}:{number + 1}: not JSON: {error}") from None
+    except msgspec.ValidationError as error:
+        wanted = '{"case": {"id", "objects", "pods"}, "answer": {"decisions"}}'
+        raise RecordingError(f"{path}:{number}: {error}; a line is {wanted}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordingError(f"{path}:{number}: not JSON: {error}") from None
 
 
 # ── deciding a case ──────────────────────────────────────────────────────────────────────────────────────────
@@ -82,34 +93,34 @@ class Answers(NamedTuple):
     boards_differ: list[Difference]  # what was decided otherwise from answers kept from pods alike
 
 
-def decide(case: Json, tier: Tier, *, boards: bool = False) -> Answers:
+def decide(case: Case, tier: Tier, *, boards: bool = False) -> Answers:
     """Place the pods of a case, one after the other.
 
     Args:
         boards: decide each pod also from answers kept from pods alike, and say where that makes a difference.
     """
     mirror = Mirror()
-    for raw in case["objects"]:
+    for raw in case.objects:
         kind = KINDS.get(raw.get("kind", ""))
         if kind is not None:
             mirror.observe(read(raw, kind))
-    profiles = profiles_of(load(case.get("config") or {}), tie="name")
+    profiles = profiles_of(load(case.config or {}), tie="name")
     desk = Desk(mirror)
     for profile in profiles.values():
         profile.keep_tier(tier)
         for plugin in profile.plugins:
             plugin.tools.attach(desk)
     answers, kept = Answers([], []), Boards()
-    for number, raw in enumerate(case["pods"]):
+    for number, raw in enumerate(case.pods):
         info = PodInfo(read(raw, Pod))
-        profile = profiles[info.pod.spec.scheduler_name]
+        profile = _profile_of(info, profiles)
         if boards:
             # The long way, with a board that may be out of date or not there yet, and with one that is up to date.
             long, *short = [
                 fields(schedule(_cycle(mirror, info, number), profile, boards=used)) for used in (None, kept, kept)
             ]
             for told in short:
-                answers.boards_differ.extend(differences(case["id"], [long], [told]))
+                answers.boards_differ.extend(differences(case.id, [long], [told]))
         cycle = _cycle(mirror, info, number)
         decision = schedule(cycle, profile, exhaustive=True)  # the recordings score a lone node too
         answers.decisions.append(fields(decision))
@@ -118,6 +129,13 @@ def decide(case: Json, tier: Tier, *, boards: bool = False) -> Answers:
             for plugin in profile.reserve:
                 plugin.reserve(cycle, info, decision.node)
     return answers
+
+
+def _profile_of(info: PodInfo, profiles: Mapping[str, Profile]) -> Profile:
+    name = info.pod.spec.scheduler_name
+    if name not in profiles:
+        raise RecordingError(f'pod {info.key} asks for the scheduler "{name}"; there are: {", ".join(profiles)}')
+    return profiles[name]
 
 
 def _cycle(mirror: Mirror, info: PodInfo, number: int) -> Cycle:
@@ -157,6 +175,23 @@ class Desk:
 # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class Difference(NamedTuple):
+    """One thing in which a decision is not the recorded one."""
+
+    case: str
+    pod: str
+    node: str  # empty where the difference is not about one node
+    plugin: str  # whose word it is, where it is one plugin's
+    what: str  # `rejected`, `scores`, `message` …: the field that is not equal
+    expected: Any
+    got: Any
+
+    def __str__(self) -> str:
+        about = [self.case, self.pod, self.node and f"node {self.node}", self.plugin and f"plugin {self.plugin}"]
+        words = f"{self.what}: expected {_shown(self.expected)}, got {_shown(self.got)}"
+        return "  ".join((*filter(None, about), words))
+
+
 def differences(case: str, expected: Sequence[Mapping[str, Any]], got: Sequence[Mapping[str, Any]]) -> list[Difference]:
     """What is not equal between recorded and own decisions, pod by pod."""
     found: list[Difference] = []
@@ -179,9 +214,72 @@ def _comparable(decision: Mapping[str, Any]) -> Json:
     return told
 
 
-def _unequal(expected: Any, got: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(expected, dict) and isinstance(got, dict):
-        for key in sorted({*expected, *got}):
-            yield from _unequal(expected.get(key), got.get(key), f"{path}.{key}" if path else str(key))
-    elif expected != got:
-        yield path, expected, got
+def _unequal(expected: Json, got: Json) -> Iterator[tuple[str, str, str, Any, Any]]:
+    """(node, plugin, field, expected, got), field by field and node by node."""
+    for what in sorted({*expected, *got}):
+        one, other = expected.get(what), got.get(what)
+        if one == other:
+            continue
+        if what not in ("rejected", "scores", "totals"):
+            yield "", _plugin(one) or _plugin(other), what, one, other
+            continue
+        for node in sorted({*(one or {}), *(other or {})}):
+            yield from _unequal_node(what, node, (one or {}).get(node), (other or {}).get(node))
+
+
+def _unequal_node(what: str, node: str, one: Any, other: Any) -> Iterator[tuple[str, str, str, Any, Any]]:
+    if one == other:
+        return
+    if what == "scores":
+        one, other = one or {}, other or {}
+        for plugin in sorted({*one, *other}):
+            if one.get(plugin) != other.get(plugin):
+                yield node, plugin, "score", one.get(plugin), other.get(plugin)
+    else:
+        yield node, _plugin(one) or _plugin(other), what.removesuffix("s"), one, other
+
+
+def _plugin(value: Any) -> str:
+    return str(value.get("plugin", "")) if isinstance(value, dict) else ""
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict) and isinstance(value.get("reasons"), list):
+        by = f" by {value['plugin']}" if value.get("plugin") else ""
+        return f"{value.get('code')}{by}: {', '.join(map(str, value['reasons']))}"
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+# ── one case, asked and compared ─────────────────────────────────────────────────────────────────────────────
+
+
+class Compared(NamedTuple):
+    """How one case went."""
+
+    decisions: int
+    differences: list[Difference]  # from what was recorded
+    tiers_disagree: list[Difference]
+    boards_differ: list[Difference]
+
+    @property
+    def agrees(self) -> bool:
+        return not (self.differences or self.tiers_disagree or self.boards_differ)
+
+
+def compare(recording: Recording, tiers: Sequence[Tier], *, boards: bool = False) -> Compared:
+    """Decide a case in each tier, and compare with the recording and with each other.  Raises RecordingError."""
+    case, expected = recording.case, recording.answer.decisions
+    try:
+        answers = [decide(case, tier, boards=boards) for tier in tiers]
+    except InternalError:
+        raise
+    except (KubeschedError, UnreadableObject) as error:
+        raise RecordingError(f"case {case.id}: {error}") from None
+    return Compared(
+        len(expected),
+        differences(case.id, expected, answers[0].decisions),
+        [d for other in answers[1:] for d in differences(case.id, answers[0].decisions, other.decisions)],
+        [d for each in answers for d in each.boards_differ],
+    )
