@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from kubesched.api.kinds import KNOWN, CustomResource, kind_of
 from kubesched.api.objects import KubeObject
 from kubesched.framework.errors import ConfigError
 
@@ -167,6 +168,20 @@ class Reader(Protocol):
     reads: tuple[type[KubeObject], ...]
 
 
+class Write(Struct, frozen=True):
+    """Something a plugin has done to other objects than the pod it places."""
+
+    verb: Literal["create", "patch", "delete"]
+    kind: type[KubeObject]
+    subresource: str = ""
+
+
+class Writer(Protocol):
+    """A plugin whose steps or nominations change other objects: the role of a deployed scheduler allows just that."""
+
+    writes: tuple[Write, ...]
+
+
 # ── extension points, as in a KubeSchedulerConfiguration ─────────────────────────────────────────────────────
 
 
@@ -229,7 +244,30 @@ def reads_of(plugin: Plugin) -> tuple[type[KubeObject], ...]:
         if not (isinstance(kind, type) and issubclass(kind, KubeObject)):
             problem = f"{name_of(plugin)}.reads names {kind!r}, which is no kind of object"
             raise ConfigError("", problem, "write classes: reads = (PersistentVolumeClaim,)")
+        if issubclass(kind, CustomResource):
+            _check_custom(plugin, kind)
     return kinds
+
+
+def writes_of(plugin: Plugin) -> tuple[Write, ...]:
+    """What a plugin has done to other objects (an instance or a class).  Raises ConfigError."""
+    declared = getattr(plugin, "writes", ())
+    writes = declared if isinstance(declared, tuple) else (declared,)
+    for write in writes:
+        if not isinstance(write, Write):
+            remedy = 'write writes = (Write("patch", PersistentVolumeClaim),)'
+            raise ConfigError("", f"{name_of(plugin)}.writes names {write!r}, which is no Write", remedy)
+    return writes
+
+
+def _check_custom(plugin: Plugin, kind: type[CustomResource]) -> None:
+    if kind.__name__ in KNOWN:
+        problem = f"{name_of(plugin)}.reads names a {kind.__name__} of its own, and Kubernetes has a kind of that name"
+        raise ConfigError("", problem, f"read {KNOWN[kind.__name__].resource}, or give the class another name")
+    try:
+        kind_of(kind)
+    except ValueError as error:
+        raise ConfigError("", f"{name_of(plugin)}.reads: {error}") from None
 
 
 def check(plugin: Plugin) -> None:
@@ -240,6 +278,7 @@ def check(plugin: Plugin) -> None:
             _check_method(plugin, method, hook)
     _check_pairs(plugin)
     reads_of(plugin)
+    writes_of(plugin)
 
 
 def _check_method(plugin: Plugin, method: Method, hook: Any) -> None:

@@ -27,7 +27,7 @@ from kubesched.framework.decision import Rejected
 from kubesched.framework.errors import InternalError, KubeschedError
 from kubesched.framework.events import POD, Action, Hint, QueueingHint
 from kubesched.framework.extender import Proposal, Proposals
-from kubesched.framework.hooks import Nomination
+from kubesched.framework.hooks import Nomination, Write
 from kubesched.framework.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from kubesched.framework.tools import Tools
 
@@ -95,6 +95,7 @@ class DefaultPreemption:
 
     name = "DefaultPreemption"
     reads = (PodDisruptionBudget,)
+    writes = (Write("delete", Pod),)
 
     def __init__(self, args: DefaultPreemptionArgs | None = None, tools: Tools | None = None) -> None:
         self.args = args or DefaultPreemptionArgs()

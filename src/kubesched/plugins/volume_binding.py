@@ -28,7 +28,7 @@ from kubesched.cluster.podinfo import PodInfo
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.events import NODE, Action, Hint, QueueingHint, resource_name
 from kubesched.framework.features import Features
-from kubesched.framework.hooks import Signature
+from kubesched.framework.hooks import Signature, Write
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable
 from kubesched.framework.steps import Steps
 from kubesched.framework.tools import Tools
@@ -105,6 +105,7 @@ class VolumeBinding:
 
     name = "VolumeBinding"
     reads = (PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, CSIDriver, CSIStorageCapacity)
+    writes = (Write("patch", PersistentVolumeClaim), Write("patch", PersistentVolume))
     board: Literal["node", "row"] = "node"
 
     def __init__(self, args: VolumeBindingArgs | None = None, tools: Tools | None = None) -> None:
