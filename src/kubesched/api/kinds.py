@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -36,6 +36,13 @@ from kubesched.api.objects import (
 Scope = Literal["Cluster", "Namespaced"]
 
 
+class Column(NamedTuple):
+    """A column `kubectl get` prints: its head, and the path to the field."""
+
+    name: str
+    path: str
+
+
 class CustomResource(KubeObject, frozen=True):
     """A kind of your own.  Inherit, say where it lives, and name its fields.
 
@@ -50,6 +57,8 @@ class CustomResource(KubeObject, frozen=True):
     version: ClassVar[str] = "v1"
     scope: ClassVar[Scope] = "Namespaced"
     plural: ClassVar[str] = ""  # made from the name where it is not given
+    short_names: ClassVar[tuple[str, ...]] = ()
+    columns: ClassVar[tuple[Column, ...]] = ()
 
 
 class Kind(Struct, frozen=True):

@@ -77,7 +77,8 @@ class Mirror:
         if kind == "Node":
             row = self.table.row_of.get(key)
             return None if row is None else self.table.nodes[row]
-        return self.objects.observed(KINDS[kind], key) if kind in KINDS else None
+        view = KINDS.get(kind) or self.objects.named(kind)
+        return None if view is None else self.objects.observed(view, key)
 
     def _remove(self, old: KubeObject) -> Delta:
         delta = Delta(old, None)

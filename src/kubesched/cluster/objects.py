@@ -37,6 +37,10 @@ class Objects:
         """The object of a key as the API server told it, whatever is assumed."""
         return self._observed.get(kind, {}).get(key)
 
+    def named(self, name: str) -> type[KubeObject] | None:
+        """The kind of a name, if any object of it was ever observed."""
+        return next((kind for kind in self._observed if kind.__name__ == name), None)
+
     def all(self, kind: type[T]) -> Iterator[T]:
         """All objects of a kind, in the order they were first seen."""
         assumed = self._assumed.get(kind, {})

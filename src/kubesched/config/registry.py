@@ -33,8 +33,10 @@ from kubesched.framework.features import Features
 from kubesched.framework.hooks import Plugin, check, name_of, points_of
 from kubesched.framework.tools import Tools
 from kubesched.plugins import IN_TREE
+from kubesched.plugins.contrib import CONTRIB
 
 GROUP = "kubesched.plugins"
+OURS: Mapping[str, str] = types.MappingProxyType({**IN_TREE, **CONTRIB})
 PluginClass = Callable[..., Plugin]
 
 REMOVED: Mapping[str, str] = types.MappingProxyType(
@@ -70,7 +72,7 @@ class Registry:
 
     def names(self) -> list[str]:
         """Every name that can be found without looking into a file."""
-        return list(dict.fromkeys([*self._extra, *IN_TREE, *_installed()]))
+        return list(dict.fromkeys([*self._extra, *OURS, *_installed()]))
 
     def find(self, name: str) -> PluginClass | None:
         """The class of a plugin, checked; None where nobody provides the name.  Raises ConfigError."""
@@ -97,10 +99,12 @@ class Registry:
     def _look_up(self, name: str) -> PluginClass | None:
         if name in self._extra:
             return self._extra[name]
-        if name in IN_TREE:
-            return _load(name, IN_TREE[name])
-        if name in _installed():
-            return _load(name, _installed()[name])
+        if name in OURS and name in _installed():
+            problem = f'plugin "{name}" is there twice: {OURS[name]}, and {_installed()[name]} of an installed package'
+            raise ConfigError("", problem, f"say which one is meant, by its place: {_installed()[name]}")
+        place = OURS.get(name) or _installed().get(name)
+        if place is not None:
+            return _load(name, place)
         return _load(name, name, self._folder) if ":" in name else None
 
     # ── arguments ────────────────────────────────────────────────────────────────────────────────────────────

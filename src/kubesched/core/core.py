@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
+from kubesched.api.kinds import Kind
 from kubesched.api.objects import Pod
 from kubesched.api.time import Duration, Instant
 from kubesched.cluster.columns import Nodes
@@ -87,6 +88,7 @@ class Core:
         self.failing = Failing(self)
         self.flying = Flying(self)
         self.notes: list[Note] = []  # of plugins, since the last event
+        self.verbosity = 4  # the finest remark of a plugin that anybody reads
         self._wishes: deque[Wish] = deque()
         self._suspended: tuple[QueuedPod, Cycle, Profile, Attempt] | None = None
         self._started = False
@@ -274,6 +276,11 @@ class Core:
         """Where the pod of this name is; None for one we do not know."""
         uid = self.life.uid_of(pod)
         return None if uid is None else self.life.state(uid)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What the plugins of all profiles read, by name: what has to be watched."""
+        return {name: kind for profile in self.profiles.values() for name, kind in profile.kinds.items()}
 
     @property
     def suspended_uid(self) -> str | None:

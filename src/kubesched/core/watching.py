@@ -69,7 +69,7 @@ def _node(core: Core, delta: Delta) -> None:
 def _other(core: Core, delta: Delta) -> None:
     obj = delta.new or delta.old
     assert obj is not None
-    core.queue.notify(ClusterEvent(resource_name(obj.kind), _action(delta)), delta.old, delta.new, core.now)
+    core.queue.notify(ClusterEvent(resource_name(type(obj)), _action(delta)), delta.old, delta.new, core.now)
 
 
 def _action(delta: Delta) -> Action:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from kubesched.api.kinds import CustomResource, kind_of
 from kubesched.api.objects import KubeObject, Node, Pod
 from kubesched.cluster.podinfo import pod_requests
 
@@ -88,7 +89,10 @@ EVERY_RESOURCE = (
 
 
 def resource_name(kind: str | type[KubeObject]) -> str:
-    """The name of a resource in an event: `Node`, `storage.k8s.io/CSINode`."""
+    """The name of a resource in an event: `Node`, `storage.k8s.io/CSINode`, `budgets.v1.acme.example`."""
+    if not isinstance(kind, str) and issubclass(kind, CustomResource):
+        own = kind_of(kind)
+        return f"{own.plural}.{own.version}.{own.group}"  # as Kubernetes names kinds it does not know
     name = kind if isinstance(kind, str) else kind.__name__
     return _GROUPED.get(name, name)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from kubesched.api.kinds import Kind, kind_of
+from kubesched.api.objects import KubeObject, Node, Pod
 from kubesched.framework.errors import ConfigError
 from kubesched.framework.extender import Extender
-from kubesched.framework.hooks import POINTS, Plugin, check, name_of, points_of
+from kubesched.framework.hooks import POINTS, Plugin, check, name_of, points_of, reads_of
 from kubesched.framework.tools import Tools
 
 TieRule: TypeAlias = Literal["seeded", "name", "first"]
@@ -85,6 +87,7 @@ class Profile:
         for plugin in self.plugins:
             if getattr(plugin, "tools", None) is None:
                 plugin.tools = Tools(name_of(plugin))
+        self.kinds = _kinds(self.plugins)
 
     def __repr__(self) -> str:
         return f"Profile({self.name!r}, {[name_of(plugin) for plugin in self.plugins]})"
@@ -126,6 +129,12 @@ class Profile:
             total += weight * MAX_SCORE
         if total < 0:
             raise ConfigError("", "score plugins: total score of Score plugins could overflow")
+
+
+def _kinds(plugins: Sequence[Plugin]) -> dict[str, Kind]:
+    """What these plugins read, by name: pods and nodes always, and whatever they declare."""
+    views: list[type[KubeObject]] = [Pod, Node, *(view for plugin in plugins for view in reads_of(plugin))]
+    return {kind.name: kind for kind in map(kind_of, views)}
 
 
 def _tiers(plugin: Plugin, hook: str) -> Tiers:

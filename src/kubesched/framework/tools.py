@@ -67,6 +67,8 @@ class Desk(Protocol):
     def objects(self) -> Objects: ...
     @property
     def features(self) -> Features: ...
+    @property
+    def verbosity(self) -> int: ...
     def waiting(self) -> Sequence[WaitingPod]: ...
     def wish(self, wish: Wish) -> None: ...
     def pods(self, namespace: str | None = None) -> Iterable[PodInfo]: ...
@@ -152,6 +154,10 @@ class Tools:
     def activate(self, *pods: PodInfo) -> None:
         """Try these pods as soon as possible, wherever they sleep."""
         self.desk.wish(Activate(tuple(pod.uid for pod in pods)))
+
+    def heard(self, verbosity: int) -> bool:
+        """Whether anybody reads remarks of this verbosity; ask before one that is dear to make."""
+        return verbosity <= self.desk.verbosity
 
     def note(self, text: str, *, verbosity: int = 4, **values: object) -> None:
         """Leave a log line: a constant text, and values beside it."""

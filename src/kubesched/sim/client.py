@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubesched.api.selectors import EVERYTHING, parse_selector
-from kubesched.sim.cluster import Cluster, resource_of
+from kubesched.sim.cluster import Cluster
 
 Json = dict[str, Any]
 
@@ -50,7 +50,7 @@ class Client:
 
         Returns how to stop.  Changes are told at the moment they happen, when the run goes on.
         """
-        watch = self._cluster.store.watch(resource_of(kind), on_ready=lambda: self._soon(tell))
+        watch = self._cluster.watch(kind, on_ready=lambda: self._soon(tell))
 
         def tell() -> None:
             while events := watch.take():

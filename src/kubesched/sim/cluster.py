@@ -6,12 +6,11 @@ resource versions, preconditions, bindings that only take while the pod is still
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
-from kubesched.api.kinds import KNOWN
-from kubesched.api.objects import KINDS
+from kubesched.api.kinds import KNOWN, Kind
 from kubesched.api.time import Instant, format_rfc3339
 from kubesched.apiserver import status
 from kubesched.apiserver.patch_merge import merge_patch
@@ -20,20 +19,19 @@ from kubesched.apiserver.store import DeleteOptions, GraceRule, Preconditions, S
 
 Json = dict[str, Any]
 
-CLUSTER_WIDE = frozenset(kind.name for kind in KNOWN.values() if not kind.namespaced)
-WATCHED = tuple(sorted(KINDS))
-
-
-def resource_of(kind: str) -> str:
-    """Where the store keeps a kind: `pods`, `apps/replicasets`."""
-    return KNOWN[kind].resource
+WATCHED = tuple(sorted(KNOWN))
 
 
 class Cluster:
-    """Objects, and what may be done to them.  Raises ApiError where a real API server would refuse."""
+    """Objects, and what may be done to them.  Raises ApiError where a real API server would refuse.
 
-    def __init__(self, now: Callable[[], int], luck: Random) -> None:
+    Args:
+        kinds: what is kept besides the kinds every scheduler knows.
+    """
+
+    def __init__(self, now: Callable[[], int], luck: Random, kinds: Iterable[Kind] = ()) -> None:
         self._now = now
+        self.kinds: Mapping[str, Kind] = {**KNOWN, **{kind.name: kind for kind in kinds}}
         self.store = Store(now=now, luck=luck)
         self.grace: GraceRule | None = None  # set where a kubelet is played: pods then go gracefully
 
@@ -41,25 +39,25 @@ class Cluster:
 
     def create(self, obj: Mapping[str, Any]) -> Json:
         """Store a new object; a pod without a namespace is in `default`."""
-        kind = _kind(obj)
+        kind = self._kind(obj)
         _check_json(obj, kind)
         meta = dict(obj.get("metadata") or {})
-        if kind in CLUSTER_WIDE:
+        if not self.kinds[kind].namespaced:
             meta.pop("namespace", None)
         else:
             meta.setdefault("namespace", "default")
         meta.pop("resourceVersion", None)
-        return self.store.create(resource_of(kind), {**obj, "metadata": meta}).obj
+        return self.store.create(self.resource_of(kind), {**obj, "metadata": meta}).obj
 
     def find(self, kind: str, namespace: str, name: str) -> Json | None:
-        found = self.store.find(resource_of(kind), _place(kind, namespace), name)
+        found = self.store.find(self.resource_of(kind), self._place(kind, namespace), name)
         return None if found is None else found.obj
 
     def get(self, kind: str, namespace: str, name: str) -> Json:
-        return self.store.get(resource_of(kind), _place(kind, namespace), name).obj
+        return self.store.get(self.resource_of(kind), self._place(kind, namespace), name).obj
 
     def list(self, kind: str, namespace: str | None = None) -> list[Json]:
-        return [stored.obj for stored in self.store.list(resource_of(kind), namespace).items]
+        return [stored.obj for stored in self.store.list(self.resource_of(kind), namespace).items]
 
     def patch(self, kind: str, namespace: str, name: str, body: Mapping[str, Any], resource_version: str = "") -> Json:
         """Merge a change into an object (RFC 7386)."""
@@ -71,10 +69,10 @@ class Cluster:
     def delete(self, kind: str, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:
         options = DeleteOptions(grace_period_seconds=grace, preconditions=Preconditions(uid) if uid else None)
         rule = self.grace if kind == "Pod" else None
-        self.store.delete(resource_of(kind), _place(kind, namespace), name, options, grace=rule)
+        self.store.delete(self.resource_of(kind), self._place(kind, namespace), name, options, grace=rule)
 
     def watch(self, kind: str, on_ready: Callable[[], None]) -> Watch:
-        return self.store.watch(resource_of(kind), on_ready=on_ready)
+        return self.store.watch(self.resource_of(kind), on_ready=on_ready)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,8 +130,22 @@ class Cluster:
         self, kind: str, namespace: str, name: str, change: Callable[[Json], Json], only_if: Preconditions
     ) -> Json:
         return self.store.guaranteed_update(
-            resource_of(kind), _place(kind, namespace), name, change, preconditions=only_if
+            self.resource_of(kind), self._place(kind, namespace), name, change, preconditions=only_if
         ).obj
+
+    def resource_of(self, kind: str) -> str:
+        """Where the store keeps a kind: `pods`, `apps/replicasets`."""
+        return self.kinds[kind].resource
+
+    def _kind(self, obj: Mapping[str, Any]) -> str:
+        kind = obj.get("kind")
+        if kind not in self.kinds:
+            known = ", ".join(sorted(self.kinds))
+            raise ApiError(400, "BadRequest", f"kind: {kind!r} is not a kind this cluster keeps; it keeps {known}")
+        return str(kind)
+
+    def _place(self, kind: str, namespace: str) -> str:
+        return (namespace or "default") if self.kinds[kind].namespaced else ""
 
     def _stamp(self) -> str:
         return format_rfc3339(Instant(self._now()))
@@ -142,14 +154,6 @@ class Cluster:
 def die_gracefully(cluster: Cluster) -> None:
     """From now on a deleted pod stays until its kubelet lets it go."""
     cluster.grace = pod_grace
-
-
-def _kind(obj: Mapping[str, Any]) -> str:
-    kind = obj.get("kind")
-    if kind not in KINDS:
-        known = ", ".join(sorted(KINDS))
-        raise ApiError(400, "BadRequest", f"kind: {kind!r} is not a kind this cluster keeps; it keeps {known}")
-    return str(kind)
 
 
 _DEPTH_MAX = 64
@@ -188,10 +192,6 @@ def _check_json(value: Any, path: str, depth: int = 0) -> None:
             problem = f"{type(value).__name__} is not a JSON value"
     if problem:
         raise ApiError(400, "BadRequest", f"{path}: {problem}")
-
-
-def _place(kind: str, namespace: str) -> str:
-    return "" if kind in CLUSTER_WIDE else namespace or "default"
 
 
 def _with_condition(conditions: list[Json] | None, condition: Json) -> list[Json]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kubesched.api.objects import KINDS, Invalid, Object, Pod, read_or_invalid
+from kubesched.api.objects import Invalid, Object, read_or_invalid
 from kubesched.api.time import Instant
 from kubesched.apiserver.status import ApiError
 from kubesched.apiserver.store import WatchEvent
@@ -46,16 +46,16 @@ class Requests:
 
     def _bind(self, effect: Bind) -> Answer:
         namespace, name = split(effect.pod)
-        return _answer("Pod", self.cluster.bind(namespace, name, effect.node, effect.uid, effect.resource_version))
+        return self._answer("Pod", self.cluster.bind(namespace, name, effect.node, effect.uid, effect.resource_version))
 
     def _patch_pod(self, effect: PatchPod) -> Answer:
         namespace, name = split(effect.pod)
         condition = None if effect.condition is None else msgspec.to_builtins(effect.condition)
         nominated, version = effect.nominated_node_name, effect.resource_version
-        return _answer("Pod", self.cluster.say(namespace, name, effect.uid, condition, nominated, version))
+        return self._answer("Pod", self.cluster.say(namespace, name, effect.uid, condition, nominated, version))
 
     def _read_pod(self, effect: ReadPod) -> Answer:
-        return _answer("Pod", self.cluster.get("Pod", *split(effect.pod)))
+        return self._answer("Pod", self.cluster.get("Pod", *split(effect.pod)))
 
     def _evict(self, effect: Evict) -> Answer:
         namespace, name = split(effect.pod)
@@ -70,34 +70,31 @@ class Requests:
     def _call(self, effect: Call) -> Answer:
         match effect.step:
             case Patch(kind, key, body, version, _):
-                return _answer(kind, self.cluster.patch(kind, *split(key), body, version))
+                return self._answer(kind, self.cluster.patch(kind, *split(key), body, version))
             case Create(kind, _, body):
-                return _answer(kind, self.cluster.create({**body, "kind": kind}))
+                return self._answer(kind, self.cluster.create({**body, "kind": kind}))
             case Delete(kind, key, uid):
                 self.cluster.delete(kind, *split(key), uid=uid)
                 return Answer()
             case _:
                 return Answer(failure=Failure("Unreachable", "there is no network in a simulation", applied="no"))
 
+    def observed(self, kind: str, event: WatchEvent) -> Observed:
+        """A line of a watch as the core is told it."""
+        return Observed(self.view(kind, event.obj), gone=event.type == "DELETED")
+
+    def view(self, kind: str, obj: dict[str, Any]) -> Object:
+        """An object of the store as the core sees it."""
+        read: Any = read_or_invalid(obj, self.cluster.kinds[kind].view)
+        checked: Object = read
+        return checked
+
+    def _answer(self, kind: str, obj: dict[str, Any]) -> Answer:
+        seen = self.view(kind, obj)
+        return Answer(obj=None if isinstance(seen, Invalid) else seen)
+
 
 def split(key: str) -> tuple[str, str]:
     """Namespace and name; no namespace where there is none."""
     namespace, _, name = key.rpartition("/")
     return namespace, name
-
-
-def observed(kind: str, event: WatchEvent) -> Observed:
-    """A line of a watch as the core is told it."""
-    return Observed(view(kind, event.obj), gone=event.type == "DELETED")
-
-
-def view(kind: str, obj: dict[str, Any]) -> Object:
-    """An object of the store as the core sees it."""
-    read: Any = read_or_invalid(obj, Pod if kind == "Pod" else KINDS[kind])
-    checked: Object = read
-    return checked
-
-
-def _answer(kind: str, obj: dict[str, Any]) -> Answer:
-    seen = view(kind, obj)
-    return Answer(obj=None if isinstance(seen, Invalid) else seen)

@@ -21,7 +21,7 @@ from kubesched.framework.steps import Answer, Failure
 from kubesched.sim.agenda import Action
 from kubesched.sim.cluster import WATCHED, Cluster
 from kubesched.sim.faults import Fault, Faults
-from kubesched.sim.requests import Requests, observed
+from kubesched.sim.requests import Requests
 
 
 class Latency(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,7 +109,7 @@ class Seat:
             self.clock.at(held, partial(self._deliver, kind))
             return
         for event in self._watches[kind].take():
-            self.tell(observed(kind, event))
+            self.tell(self.requests.observed(kind, event))
 
     def _later(self, delay: Duration, action: Action) -> None:
         self.clock.at(Instant(self.clock.now() + delay), action)

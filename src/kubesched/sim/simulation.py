@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
+from kubesched.api.kinds import CustomResource
 from kubesched.api.time import Duration, Instant
 from kubesched.core.core import Core
 from kubesched.drive.journal import VERSION, Head, Journal
@@ -41,7 +42,8 @@ class Simulation:
         head: Head | None = None,
     ) -> None:
         self.core = core
-        self.world = SimWorld(seed=seed, latency=latency)
+        custom = [kind for kind in core.kinds.values() if issubclass(kind.view, CustomResource)]
+        self.world = SimWorld(seed=seed, latency=latency, custom=custom)
         self.client = Client(self.world.cluster, self.world.soon)
         if not core.position:
             core.unsynced.update(self.world.seat.kinds)  # nothing is tried before the first view is complete

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from random import Random
 
+from kubesched.api.kinds import Kind
 from kubesched.api.time import Duration, Instant, parse_rfc3339
 from kubesched.core.messages import AnyEffect, Event
 from kubesched.sim.agenda import Action, Agenda
@@ -19,18 +20,31 @@ START: Instant = parse_rfc3339("2026-01-01T00:00:00Z")
 
 
 class SimWorld:
-    """A cluster in this process, and the seat of the scheduler the loop drives."""
+    """A cluster in this process, and the seat of the scheduler the loop drives.
+
+    Args:
+        kinds: what the scheduler watches.
+        custom: kinds of one's own that the cluster keeps, and the scheduler watches too.
+    """
 
     def __init__(
-        self, *, seed: int = 0, start: Instant = START, latency: Latency | None = None, kinds: Iterable[str] = WATCHED
+        self,
+        *,
+        seed: int = 0,
+        start: Instant = START,
+        latency: Latency | None = None,
+        kinds: Iterable[str] = WATCHED,
+        custom: Iterable[Kind] = (),
     ) -> None:
         self.start = start
         self._now = start
         self.latency = latency or Latency()
         self.agenda = Agenda()
         self.clock = Clock(lambda: self._now, self.agenda.at)
-        self.cluster = Cluster(lambda: self._now, Random(f"{seed}/store"))
-        self.seat = Seat(self.cluster, self.clock, Random(f"{seed}/world"), self.latency, kinds)
+        own = tuple(custom)
+        self.cluster = Cluster(lambda: self._now, Random(f"{seed}/store"), own)
+        watched = (*kinds, *(kind.name for kind in own))
+        self.seat = Seat(self.cluster, self.clock, Random(f"{seed}/world"), self.latency, watched)
         self.horizon: Instant | None = None  # nothing happens after it
         self.enough: Callable[[], bool] | None = None  # when true, the run is over
         self.beginners: list[Callable[[], None]] = [self.seat.begin]  # called once, when the run begins

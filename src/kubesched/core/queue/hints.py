@@ -17,8 +17,16 @@ from typing import NamedTuple
 from kubesched.api.objects import KubeObject
 from kubesched.core.queue.order import Complain
 from kubesched.framework.errors import PluginError
-from kubesched.framework.events import EVERY_RESOURCE, NODE, Action, ClusterEvent, Hint, QueueingHint
-from kubesched.framework.hooks import Plugin, name_of, points_of
+from kubesched.framework.events import (
+    EVERY_RESOURCE,
+    NODE,
+    Action,
+    ClusterEvent,
+    Hint,
+    QueueingHint,
+    resource_name,
+)
+from kubesched.framework.hooks import Plugin, name_of, points_of, reads_of
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
 
@@ -164,7 +172,8 @@ def _listeners(profile: Profile) -> Iterator[Listener]:
 def _registered(plugin: Plugin) -> tuple[Hint, ...]:
     register: Callable[[], Iterable[Hint]] | None = getattr(plugin, "events_to_register", None)
     if register is None:
-        return EVERYTHING
+        own = (resource_name(kind) for kind in reads_of(plugin))
+        return (*EVERYTHING, *(Hint(resource, Action.ALL) for resource in own if resource not in EVERY_RESOURCE))
     try:
         hints = tuple(register())
     except Exception as error:
