@@ -12,12 +12,10 @@ the mapping as it was written.  Functions `validate_…(args)` beside the Struct
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import sys
 import types
 import typing
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import entry_points
@@ -27,6 +25,7 @@ from typing import Any
 import msgspec
 
 from kubesched.config.faults import Fault, did_you_mean
+from kubesched.config.plugin_files import module_of, place_of, plugins_in, raised_at
 from kubesched.config.strict import faults_of
 from kubesched.framework.errors import ConfigError, UnknownPlugin
 from kubesched.framework.features import Features
@@ -69,6 +68,16 @@ class Registry:
         self._extra = dict(extra or {})
         self._folder = folder or Path()
         self._found: dict[str, PluginClass] = {}
+
+    def add_file(self, path: Path) -> list[str]:
+        """Take in the plugins of a file; returns their names.  Raises ConfigError."""
+        found = plugins_in(path)
+        taken = [name for name in found if name in self.names()]
+        if taken:
+            problem = f'{path}: a plugin called "{taken[0]}" is there already'
+            raise ConfigError("", problem, "give the class a name of its own")
+        self._extra |= found
+        return list(found)
 
     def names(self) -> list[str]:
         """Every name that can be found without looking into a file."""
@@ -142,7 +151,8 @@ class Registry:
             inner = f"{path}.{error.path}" if error.path else path
             raise ConfigError(inner, f'initializing plugin "{name}": {error.problem}', error.remedy) from error
         except Exception as error:  # whatever a plugin's constructor does
-            raise ConfigError("", f'initializing plugin "{name}": {type(error).__name__}: {error}') from error
+            where = raised_at(error)
+            raise ConfigError("", f'initializing plugin "{name}": {type(error).__name__}: {error}{where}') from error
         if getattr(plugin, "tools", None) is None:
             plugin.tools = tools
         return plugin
@@ -162,33 +172,17 @@ def _load(name: str, place: str, folder: Path = Path()) -> PluginClass:
     module_name, _, class_name = place.rpartition(":")
     from_file = module_name.endswith(".py")
     try:
-        module = _module_of(folder / module_name) if from_file else importlib.import_module(module_name)
+        module = module_of(folder / module_name) if from_file else importlib.import_module(module_name)
     except Exception as error:  # an import runs whatever the module says
         problem = f'plugin "{name}" cannot be imported: {type(error).__name__}: {error}'
-        raise ConfigError("", problem, f"it is looked for in {module_name}") from error
+        where = place_of(error, folder / module_name) if from_file else module_name
+        raise ConfigError("", problem, f"it is looked for in {where}") from error
     found = getattr(module, class_name, None)
     if not callable(found):
         close = did_you_mean(class_name, (key for key, value in vars(module).items() if inspect.isclass(value)))
         raise UnknownPlugin("", f'plugin "{name}" cannot be found: {module_name} has no class {class_name}', close)
     loaded: PluginClass = found
     return loaded
-
-
-def _module_of(path: Path) -> types.ModuleType:
-    path = path.resolve()
-    name = f"kubesched_plugin_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not Python")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
 
 
 def _check_class(name: str, cls: PluginClass) -> None:
