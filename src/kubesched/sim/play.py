@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, structs
 
-from kubesched.api.time import Duration, Instant, format_duration
+from kubesched.api.time import Duration, Instant, format_duration, minutes
 from kubesched.apiserver.status import ApiError
 from kubesched.assemble import build
 from kubesched.config.faults import Fault as ConfigFault
@@ -18,8 +18,9 @@ from kubesched.config.registry import Registry
 from kubesched.core.core import Core
 from kubesched.core.messages import Commanded
 from kubesched.drive.journal import VERSION, Head
-from kubesched.drive.tap import Listener
+from kubesched.drive.tap import Listener, Moment
 from kubesched.framework.errors import ConfigError
+from kubesched.framework.records import State
 from kubesched.sim.expectation import Account
 from kubesched.sim.faults import Fault
 from kubesched.sim.report import Report
@@ -27,6 +28,10 @@ from kubesched.sim.scenario import Change, Command, Create, Delete, HoldNews, In
 from kubesched.sim.shorthand import Made
 from kubesched.sim.simulation import Simulation
 from kubesched.sim.workload import Arrivals
+
+QUIET: Duration = minutes(10)
+"""A scenario without an end is over when nothing new has happened for so long: even the five-minute flush, which
+wakes whoever still waits, has had its say then."""
 
 
 class Played(Struct, frozen=True):
@@ -78,7 +83,10 @@ def play(
         for listener in heard:
             simulation.listen(listener)
         stage = _Stage(scenario, simulation)
+        simulation.listen(stage)
         stage.set()
+        if scenario.until is None:
+            simulation.world.enough = stage.is_over
         simulation.run(scenario.until)
         report.finish(simulation.world.now)
     start = simulation.world.start
@@ -116,7 +124,19 @@ class _Stage:
     def __init__(self, scenario: Scenario, simulation: Simulation) -> None:
         self._scenario, self._simulation = scenario, simulation
         self._lives: dict[str, Duration] = {}  # uid → how long it will live once it is bound
+        self._coming = 0  # how much is still planned
+        self._latest = simulation.world.start  # when something new happened last
         self.impossible: list[str] = []
+
+    def __call__(self, moment: Moment) -> None:
+        if any(record.state in (State.BOUND, State.GONE) for record in moment.records):
+            self._latest = moment.at
+
+    def is_over(self) -> bool:
+        """Nothing is planned, nobody is on the way, and nothing new has happened for long."""
+        simulation = self._simulation
+        busy = self._coming or simulation.core.flights
+        return not busy and simulation.world.now - self._latest >= QUIET
 
     def set(self) -> None:
         """The cluster as it is when the run begins, and everything planned."""
@@ -146,7 +166,18 @@ class _Stage:
                 where = f"{planned.where}: " if planned.where else ""
                 self.impossible.append(f"{where}at {format_duration(planned.at)}: {error.message}")
 
-        self._simulation.at(planned.at, act)
+        self._at(planned.at, act)
+
+    def _at(self, moment: Duration, action: Callable[[], None]) -> None:
+        """Plan something; the run is not over before it has happened."""
+        self._coming += 1
+
+        def act() -> None:
+            self._coming -= 1
+            self._latest = self._simulation.world.now
+            action()
+
+        self._simulation.at(moment, act)
 
     def _do(self, planned: Planned) -> None:
         simulation = self._simulation
@@ -187,7 +218,7 @@ class _Stage:
             if found is not None and found["metadata"]["uid"] == meta["uid"]:
                 self._simulation.client.delete("Pod", meta["name"], meta["namespace"])
 
-        self._simulation.world.later(lifetime, end)
+        self._at(Duration(self._simulation.now + lifetime), end)
 
     def _expect_next(self, arrivals: Arrivals) -> None:
         """Only the next arrival of a workload is on the agenda."""
@@ -203,7 +234,7 @@ class _Stage:
                 self.impossible.append(f"workload {arrivals.workload.name}: at {format_duration(at)}: {error.message}")
             self._expect_next(arrivals)
 
-        self._simulation.at(at, arrive)
+        self._at(at, arrive)
 
 
 def _verb(verb: str) -> Literal["activate", "allow", "reject", "flush", "drain"]:

@@ -104,7 +104,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     Args:
         seed: of the scheduler's luck and the world's; the same seed plays the same run.
-        until: when it ends; where None, when nothing will happen any more.
+        until: when it ends; where None, when nothing new has happened for ten minutes.
         scheduler: its configuration; kube-scheduler's default where None.
         features: feature gates, by the names Kubernetes gives them.
         cluster: what is there when the run begins.
