@@ -13,6 +13,7 @@ import yaml
 
 from kubesched.assemble import profiles_of
 from kubesched.cli.main import printable
+from kubesched.config.defaults import complete
 from kubesched.config.editor_schema import editor_schema
 from kubesched.config.gates import features_of, gates_of
 from kubesched.config.load import Loaded, Source, load_file, load_text
@@ -24,7 +25,7 @@ from kubesched.framework.errors import ConfigError
 from kubesched.framework.features import Features
 from kubesched.framework.profile import Profile
 
-_GATES = click.option(
+GATES = click.option(
     "--feature-gates", default="", metavar="NAME=BOOL,…", help="Feature gates by the names Kubernetes gives them."
 )
 
@@ -36,7 +37,7 @@ def config() -> None:
 
 @config.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@_GATES
+@GATES
 def check(files: tuple[Path, ...], feature_gates: str) -> None:
     """Say whether FILES would be accepted, and everything that is wrong with those that would not.
 
@@ -47,7 +48,7 @@ def check(files: tuple[Path, ...], feature_gates: str) -> None:
     refused = 0
     for path in files:
         try:
-            loaded, profiles = _assembled(path, features)
+            loaded, profiles = assembled(path, features)
         except ConfigError as error:
             refused += 1
             for line in getattr(error, "lines", lambda error=error: [str(error)])():
@@ -64,18 +65,14 @@ def check(files: tuple[Path, ...], feature_gates: str) -> None:
 @config.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True)
-@_GATES
+@GATES
 def show(file: Path | None, output: str, feature_gates: str) -> None:
     """Show what FILE means: the plugins at each extension point, in order, their weights and arguments.
 
     Without FILE, what kube-scheduler and kubesched do where nothing is configured.
     """
     features = features_of(gates_of(feature_gates))
-    if file is None:
-        loaded = _loaded_default(features)
-        profiles: Mapping[str, Profile] = profiles_of(loaded.configuration, features=features)
-    else:
-        loaded, profiles = _assembled(file, features)
+    loaded, profiles = assembled(file, features)
     for note in loaded.notes:
         click.echo(f"note: {file}: {printable(note)}", err=True)
     told = outline(loaded.configuration, profiles)
@@ -97,10 +94,15 @@ def schema() -> None:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _assembled(path: Path, features: Features) -> tuple[Loaded, dict[str, Profile]]:
-    """A configuration and its profiles: some faults only show when plugins are made.  Raises ConfigError."""
-    registry = Registry(folder=Path() if str(path) == "-" else path.parent)
-    if str(path) == "-":
+def assembled(path: Path | None, features: Features) -> tuple[Loaded, dict[str, Profile]]:
+    """A configuration and its profiles; the default where no file is given.  Raises ConfigError.
+
+    Some faults only show when plugins are made, and are told with their place in the file too.
+    """
+    registry = Registry(folder=Path() if path is None or str(path) == "-" else path.parent)
+    if path is None:
+        loaded = Loaded(complete(Configuration(), features), (), Source())
+    elif str(path) == "-":
         data = sys.stdin.buffer.read(Limits().size + 1)
         loaded = load_text(data, "standard input", features=features, registry=registry)
     else:
@@ -109,12 +111,6 @@ def _assembled(path: Path, features: Features) -> tuple[Loaded, dict[str, Profil
         return loaded, profiles_of(loaded.configuration, features=features, registry=registry)
     except ConfigError as error:
         raise loaded.source.placed(error) from error
-
-
-def _loaded_default(features: Features) -> Loaded:
-    from kubesched.config.defaults import complete
-
-    return Loaded(complete(Configuration(), features), (), Source())
 
 
 # ── the outline as text ──────────────────────────────────────────────────────────────────────────────────────

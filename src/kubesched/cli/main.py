@@ -23,6 +23,10 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "bench": "Measure how many pods a second are placed here.",
         "config": "Check scheduler configurations, and show what they mean.",
         "conformance": "Replay recorded decisions of kube-scheduler.",
+        "replay": "Fold a journal into a fresh scheduler, and see that it decides the same.",
+        "sim": "Play a scenario in virtual time.",
+        "manifests": "Print what it takes to run in a cluster.",
+        "rbac": "Print the rights a configuration needs.",
         "tutorial": "Play the seven schedulers of the tutorial.",
     }
 )
@@ -92,7 +96,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return OUR_BUG
     except KubeschedError as error:
         _complain(error.lines() if hasattr(error, "lines") else [str(error)])
-        return FAILED
+        return getattr(error, "exit_status", FAILED)
     except BrokenPipeError:  # whoever reads has seen enough
         sys.stderr.close()
         return 0
