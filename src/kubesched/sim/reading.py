@@ -6,7 +6,8 @@ twice, not without end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from kubesched.config.yaml import Limits, line_of, parse
 from kubesched.framework.errors import ConfigError
 from kubesched.framework.features import Features
 from kubesched.sim import faults
+from kubesched.sim.changing import changed
 from kubesched.sim.expectation import expectation_of
 from kubesched.sim.fields import Fields, described
 from kubesched.sim.scenario import (
@@ -56,13 +58,22 @@ KIND_WORDS: Mapping[str, str] = {
 }
 
 
-def read_scenario(path: Path) -> Scenario:
-    """The scenario in a YAML file.  Raises InvalidScenario."""
-    return parse_scenario(bytes_of(path), str(path), path.parent)
+def read_scenario(path: Path, changes: Iterable[str] = ()) -> Scenario:
+    """The scenario in a YAML file, `-` for standard input.  Raises InvalidScenario.
+
+    Args:
+        changes: fields to set, as `latency.write=50ms` or `workloads[0].count=500`.
+    """
+    data, file, folder = bytes_of(path), str(path), path.parent
+    if file == "-":
+        file, folder = "standard input", Path()
+    return parse_scenario(data, file, folder, changes=changes)
 
 
 def bytes_of(path: Path) -> bytes:
     """What is in a file.  Raises InvalidScenario."""
+    if str(path) == "-":
+        return sys.stdin.buffer.read(LIMITS.size + 1)
     try:
         with path.open("rb") as file:
             return file.read(LIMITS.size + 1)
@@ -71,15 +82,20 @@ def bytes_of(path: Path) -> bytes:
         raise InvalidScenario([Fault("", "cannot be read", remedy)], str(path)) from None
 
 
-def parse_scenario(data: bytes, file: str = "", folder: Path | None = None, line: int = 0) -> Scenario:
+def parse_scenario(
+    data: bytes, file: str = "", folder: Path | None = None, line: int = 0, changes: Iterable[str] = ()
+) -> Scenario:
     """The scenario in some bytes.  Raises InvalidScenario.
 
     Args:
         folder: what paths in it are relative to.
         line: how many lines stand before these bytes in the file.
+        changes: fields to set before it is read.
     """
     try:
         tree = parse(data, file, LIMITS)
+        for change in changes:
+            tree = changed(tree, change)
     except InvalidConfiguration as error:
         raise InvalidScenario(_moved(error.faults, line), file) from None
     return scenario_of(tree, file, folder or Path(), line)
