@@ -17,11 +17,11 @@ from msgspec import Struct
 from kubesched.api.time import Duration, Instant, milliseconds
 from kubesched.apiserver.store import Watch
 from kubesched.core.messages import AnyEffect, Completed, Event, Synced
+from kubesched.drive.agenda import Action
+from kubesched.drive.requests import Requests
 from kubesched.framework.steps import Answer, Failure
-from kubesched.sim.agenda import Action
 from kubesched.sim.cluster import WATCHED, Cluster
 from kubesched.sim.faults import Fault, Faults
-from kubesched.sim.requests import Requests
 
 
 class Latency(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from random import Random
 from kubesched.api.kinds import Kind
 from kubesched.api.time import Duration, Instant, parse_rfc3339
 from kubesched.core.messages import AnyEffect, Event
-from kubesched.sim.agenda import Action, Agenda
+from kubesched.drive.agenda import Action, Agenda
 from kubesched.sim.cluster import WATCHED, Cluster
 from kubesched.sim.seat import Clock, Latency, Seat
 

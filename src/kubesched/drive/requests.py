@@ -5,29 +5,66 @@ Whoever performs effects, says when and whether a request arrives at all; here i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import msgspec
 
+from kubesched.api.kinds import Kind
 from kubesched.api.objects import Invalid, Object, read_or_invalid
 from kubesched.api.time import Instant
 from kubesched.apiserver.status import ApiError
 from kubesched.apiserver.store import WatchEvent
 from kubesched.core.messages import AnyEffect, Bind, Call, Evict, Observed, PatchPod, Publish, ReadPod
 from kubesched.framework.steps import Answer, Create, Delete, Failure, Patch
-from kubesched.sim.cluster import Cluster
+
+Json = dict[str, Any]
+
+
+class Cluster(Protocol):
+    """What an API server in this process can do.  Raises ApiError where it refuses."""
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]: ...
+
+    def get(self, kind: str, namespace: str, name: str) -> Json: ...
+
+    def create(self, obj: Mapping[str, Any]) -> Json: ...
+
+    def patch(
+        self, kind: str, namespace: str, name: str, body: Mapping[str, Any], resource_version: str = ""
+    ) -> Json: ...
+
+    def delete(self, kind: str, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None: ...
+
+    def bind(self, namespace: str, name: str, node: str, uid: str = "", resource_version: str = "") -> Json: ...
+
+    def say(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        condition: Json | None = None,
+        nominated: str | None = None,
+        resource_version: str = "",
+    ) -> Json: ...
+
+    def evict(self, namespace: str, name: str, uid: str, message: str, grace: int | None = None) -> None: ...
 
 
 class Requests:
     """Carries effects out in a cluster.
 
-    `published` keeps the Events for people, with their times.
+    Args:
+        publish: what is done with Events for people; without it `published` keeps them, with their times.
     """
 
-    def __init__(self, cluster: Cluster, now: Callable[[], Instant]) -> None:
+    def __init__(
+        self, cluster: Cluster, now: Callable[[], Instant], publish: Callable[[Publish], None] | None = None
+    ) -> None:
         self.cluster, self._now = cluster, now
         self.published: list[tuple[Instant, Publish]] = []
+        self._tell = publish or self._keep
         self._performers: dict[type[AnyEffect], Callable[[Any], Answer]] = {
             Bind: self._bind,
             PatchPod: self._patch_pod,
@@ -64,8 +101,11 @@ class Requests:
         return Answer()
 
     def _publish(self, effect: Publish) -> Answer:
-        self.published.append((self._now(), effect))
+        self._tell(effect)
         return Answer()
+
+    def _keep(self, effect: Publish) -> None:
+        self.published.append((self._now(), effect))
 
     def _call(self, effect: Call) -> Answer:
         match effect.step:
@@ -77,7 +117,8 @@ class Requests:
                 self.cluster.delete(kind, *split(key), uid=uid)
                 return Answer()
             case _:
-                return Answer(failure=Failure("Unreachable", "there is no network in a simulation", applied="no"))
+                unreachable = Failure("Unreachable", "extenders are not asked in a played cluster", applied="no")
+                return Answer(failure=unreachable)
 
     def observed(self, kind: str, event: WatchEvent) -> Observed:
         """A line of a watch as the core is told it."""
