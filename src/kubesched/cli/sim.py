@@ -89,7 +89,7 @@ def sim(
         for summary in told:
             click.echo(msgspec.json.format(msgspec.json.encode(summary)).decode())
     if not ok:
-        sys.exit(1)
+        click.get_current_context().exit(1)
 
 
 def _scenarios(file: Path, changes: tuple[str, ...]) -> Iterator[Scenario]:

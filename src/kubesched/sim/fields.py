@@ -86,7 +86,7 @@ class Fields:
             self.fault(key, str(error))
             return default
         if converted is None:
-            remedy = f'in quotes: "{shown(value)}"' if wanted == "a string" and _is_scalar(value) else ""
+            remedy = quoted(value) if wanted == "a string" else ""
             self.fault(key, f"must be {wanted}, not {described(value)}", remedy)
             return default
         return converted
@@ -150,7 +150,7 @@ class Fields:
         found = self.mapping(key)
         for name, value in found.items():
             if not isinstance(value, str):
-                self.fault(f"{key}.{name}", f"must be a string, not {described(value)}", f'in quotes: "{shown(value)}"')
+                self.fault(f"{key}.{name}", f"must be a string, not {described(value)}", quoted(value))
         return {name: value for name, value in found.items() if isinstance(value, str)}
 
     def items(self, key: str) -> list[Any]:
@@ -165,7 +165,7 @@ class Fields:
         found = self.items(key)
         for i, value in enumerate(found):
             if not isinstance(value, str):
-                self.fault(f"{key}[{i}]", f"must be a string, not {described(value)}", f'in quotes: "{shown(value)}"')
+                self.fault(f"{key}[{i}]", f"must be a string, not {described(value)}", quoted(value))
         return [value for value in found if isinstance(value, str)]
 
     def amount(self, key: str, resource: str | None = None) -> str:
@@ -223,8 +223,11 @@ def described(value: Any) -> str:
             return "a list"
 
 
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, (int, float, bool))
+def quoted(value: Any) -> str:
+    """The remedy for a scalar that should be a string; empty for what is no scalar."""
+    if isinstance(value, bool):
+        return "in quotes, as it was written: plain y, n, yes, no, on and off are true and false in YAML"
+    return f'in quotes: "{shown(value)}"' if isinstance(value, (int, float)) else ""
 
 
 def _cut(text: str) -> str:

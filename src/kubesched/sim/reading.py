@@ -26,7 +26,7 @@ from kubesched.framework.features import Features
 from kubesched.sim import faults
 from kubesched.sim.changing import changed
 from kubesched.sim.expectation import expectation_of
-from kubesched.sim.fields import Fields, described
+from kubesched.sim.fields import Fields, described, quoted
 from kubesched.sim.scenario import (
     Change,
     Command,
@@ -297,7 +297,7 @@ def _label(fields: Fields) -> Deed:
     labels = fields.mapping("with")
     for name, value in labels.items():
         if value is not None and not isinstance(value, str):
-            fields.fault(f"with.{name}", f"must be a string or null, not {described(value)}", f'"{shown(value)}"')
+            fields.fault(f"with.{name}", f"must be a string or null, not {described(value)}", quoted(value))
     if not labels:
         fields.fault("with", "which labels?", "with: {tier: gold, old: null}")
     fields.done("at")
