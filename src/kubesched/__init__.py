@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from kubesched.api.kinds import Column, CustomResource
     from kubesched.api.objects import Node, Pod
     from kubesched.api.time import milliseconds, minutes, seconds
     from kubesched.cluster.columns import Nodes
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kubesched.sim.simulation import Simulation
 
 _HOMES = {
+    "kubesched.api.kinds": ("Column", "CustomResource"),
     "kubesched.api.objects": ("Node", "Pod"),
     "kubesched.api.time": ("milliseconds", "minutes", "seconds"),
     "kubesched.cluster.columns": ("Nodes",),
@@ -68,8 +70,10 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "Action",
+    "Column",
     "ConfigError",
     "Core",
+    "CustomResource",
     "Cycle",
     "Decision",
     "Hint",

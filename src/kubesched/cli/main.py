@@ -23,10 +23,12 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "bench": "Measure how many pods a second are placed here.",
         "config": "Check scheduler configurations, and show what they mean.",
         "conformance": "Replay recorded decisions of kube-scheduler.",
+        "crd": "Make the CustomResourceDefinition of a class.",
+        "manifests": "Print what it takes to run in a cluster.",
+        "plugins": "List plugins, and print the manual page of one.",
+        "rbac": "Print the rights a configuration needs.",
         "replay": "Fold a journal into a fresh scheduler, and see that it decides the same.",
         "sim": "Play a scenario in virtual time.",
-        "manifests": "Print what it takes to run in a cluster.",
-        "rbac": "Print the rights a configuration needs.",
         "tutorial": "Play the seven schedulers of the tutorial.",
     }
 )

@@ -123,9 +123,9 @@ class Registry:
     ) -> Iterator[Fault]:
         """What is wrong with the arguments of a plugin, if it can be found.  Raises ConfigError."""
         cls = self.find(name)
-        if cls is None or raw is None:
+        if cls is None or (raw is None and not _required(cls, "args")):
             return
-        kind, body = args_type(cls), _body(raw)
+        kind, body = args_type(cls), _body(raw or {})
         if kind is None:
             if body and not takes(cls, "args"):
                 yield Fault(path, f'plugin "{name}" takes no args', "take them out")
@@ -141,8 +141,8 @@ class Registry:
         kind = args_type(cls)
         given: dict[str, Any] = {}
         tools = Tools(name, features)
-        if raw is not None and takes(cls, "args"):
-            given["args"] = raw if kind is None else msgspec.convert(_body(raw), kind)
+        if takes(cls, "args") and (raw is not None or _required(cls, "args")):
+            given["args"] = (raw or {}) if kind is None else msgspec.convert(_body(raw or {}), kind)
         if takes(cls, "tools"):
             given["tools"] = tools
         try:
@@ -204,6 +204,15 @@ def takes(cls: PluginClass, parameter: str) -> bool:
         return parameter in inspect.signature(cls).parameters
     except ValueError:
         return False
+
+
+def _required(cls: PluginClass, parameter: str) -> bool:
+    """Whether a plugin cannot be made without this parameter: one that wants arguments gets their defaults."""
+    try:
+        found = inspect.signature(cls).parameters.get(parameter)
+    except ValueError:
+        return False
+    return found is not None and found.default is inspect.Parameter.empty
 
 
 def args_type(cls: PluginClass) -> Any:

@@ -1,0 +1,109 @@
+"""Plugins from files: what is found, how they join a configuration, and the line that is to blame when they do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubesched.assemble import profiles_of
+from kubesched.config.joining import with_files
+from kubesched.config.plugin_files import plugins_in
+from kubesched.config.registry import Registry
+from kubesched.config.schema import Configuration, PluginRef, Plugins, PluginSet, ProfileConfig
+from kubesched.framework.errors import ConfigError
+from kubesched.framework.hooks import name_of
+
+GOOD = '''
+from kubesched import SUCCESS
+
+class ZoneBudget:
+    def filter(self, cycle, pod, node):
+        return SUCCESS
+
+class Helper:
+    """Not a plugin: it has no hook."""
+
+class _Hidden:
+    def filter(self, cycle, pod, node):
+        return SUCCESS
+'''
+
+
+def written(folder: Path, text: str, name: str = "mine.py") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_plugin_is_a_public_class_with_a_hook(tmp_path: Path) -> None:
+    assert list(plugins_in(written(tmp_path, GOOD))) == ["ZoneBudget"]
+
+
+def test_it_joins_every_profile_that_does_not_mention_it(tmp_path: Path) -> None:
+    registry = Registry()
+    mentions = Plugins(filter=PluginSet(enabled=(PluginRef(name="ZoneBudget"),)))
+    profiles = (ProfileConfig(scheduler_name="a"), ProfileConfig(scheduler_name="b", plugins=mentions))
+
+    configuration = with_files(Configuration(profiles=profiles), [written(tmp_path, GOOD)], registry)
+
+    for profile in profiles_of(configuration, registry=registry).values():
+        assert [name_of(plugin) for plugin in profile.filter].count("ZoneBudget") == 1
+
+
+def test_an_order_of_the_queue_takes_the_place_of_the_one_there_is(tmp_path: Path) -> None:
+    registry = Registry()
+    file = written(tmp_path, "class Fifo:\n    def key(self, pod):\n        return (pod.added,)\n")
+
+    configuration = with_files(Configuration(), [file], registry)
+
+    [profile] = profiles_of(configuration, registry=registry).values()
+    assert [name_of(plugin) for plugin in profile.queue_sort] == ["Fifo"]
+
+
+def test_without_files_nothing_changes() -> None:
+    configuration = Configuration()
+    assert with_files(configuration, [], Registry()) is configuration
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "sentence"),
+    [
+        ("x = 1\ndef oops(:\n", 2, "cannot be imported: SyntaxError: "),
+        ("x = 1\n\nimport nothing_of_this_name\n", 3, "cannot be imported: ModuleNotFoundError: No module named"),
+        ("\n\nraise ValueError('no licence')\n", 3, "cannot be imported: ValueError: no licence"),
+        ("class A:\n    def filter(self, pod): ...\n", 2, "A.filter takes (pod); a filter takes (cycle, pod, node)"),
+        ("class A:\n    async def filter(self, cycle, pod, node): ...\n", 2, "A.filter is async; hooks never wait"),
+        ("class A:\n    def reserve(self, cycle, pod, node):\n        pass\n", 1, "A has reserve but no unreserve"),
+        (
+            "class A:\n    def less(self, a, b): ...\nclass B:\n    name = 'A'\n    def less(self, a, b): ...\n",
+            3,
+            'a second plugin called "A"',
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, line: int, sentence: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError) as refused:
+        plugins_in(path)
+    assert str(refused.value).startswith(f"{path}:{line}: {sentence}")
+
+
+def test_a_file_without_a_plugin_is_told_what_makes_one(tmp_path: Path) -> None:
+    path = written(tmp_path, "x = 1\n")
+    with pytest.raises(ConfigError, match="no class in it is a plugin"):
+        plugins_in(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no such file"):
+        plugins_in(tmp_path / "absent.py")
+
+
+def test_a_name_is_taken_once(tmp_path: Path) -> None:
+    registry = Registry()
+    registry.add_file(written(tmp_path, GOOD))
+    with pytest.raises(ConfigError, match='a plugin called "ZoneBudget" is there already'):
+        registry.add_file(written(tmp_path, GOOD, "again.py"))
+    with pytest.raises(ConfigError, match='a plugin called "NodeName" is there already'):
+        registry.add_file(written(tmp_path, GOOD.replace("ZoneBudget", "NodeName"), "name.py"))
