@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from kubesched.api.yaml import meaning
 from kubesched.config.faults import Fault, InvalidConfiguration, shown
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same events, faster
@@ -115,7 +116,7 @@ class _Reader:
         if self._waits_for_key():
             self._key(event)
         else:
-            self._add(_resolve(event.value) if event.implicit[0] else event.value, event)
+            self._add(meaning(event.value) if event.implicit[0] else event.value, event)
 
     def _begin(self, event: yaml.CollectionStartEvent, value: Map | List) -> None:
         self._admit(event)
@@ -171,39 +172,6 @@ class _Reader:
 def _line(event: yaml.Event) -> int:
     mark = event.start_mark
     return 0 if mark is None else int(mark.line) + 1
-
-
-# ── plain scalars ────────────────────────────────────────────────────────────────────────────────────────────
-
-_WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
-for _word in ("y", "yes", "on", "true"):
-    _WORDS |= {_word: True, _word.capitalize(): True, _word.upper(): True}
-for _word in ("n", "no", "off", "false"):
-    _WORDS |= {_word: False, _word.capitalize(): False, _word.upper(): False}
-
-_BASES = (
-    (re.compile(r"[-+]?0x[0-9a-fA-F_]+"), 16),
-    (re.compile(r"[-+]?0b[01_]+"), 2),
-    (re.compile(r"[-+]?0o?[0-7_]+"), 8),
-)
-_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
-_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_LONGEST_NUMBER = 40  # characters; what is longer fits into no field
-
-
-def _resolve(text: str) -> Any:
-    """What a plain scalar means."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if len(text) > _LONGEST_NUMBER or not (text[0].isdecimal() or text[0] in "+-."):
-        return text
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    for pattern, base in _BASES:
-        if pattern.fullmatch(text):
-            digits = text.replace("_", "").lstrip("+-").removeprefix("0")[base != 8 or text.find("o") >= 0 :]
-            return -int(digits, base) if text[0] == "-" else int(digits, base)
-    return float(text) if _NUMBER.fullmatch(text) else text
 
 
 # ── where things are ─────────────────────────────────────────────────────────────────────────────────────────
