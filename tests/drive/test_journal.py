@@ -8,10 +8,15 @@ import pytest
 from kubesched.api.objects import Pod
 from kubesched.api.time import Instant, seconds
 from kubesched.assemble import default_profile
+from kubesched.config.registry import Registry
 from kubesched.core.core import Core
 from kubesched.core.messages import Completed, EffectId, Observed, Synced, Tick
 from kubesched.drive.journal import VERSION, Divergence, Head, Journal, JournalError, Reading, replay
+from kubesched.framework.features import Features
+from kubesched.framework.profile import Profile
+from kubesched.framework.records import State
 from kubesched.framework.steps import Answer, Failure
+from kubesched.plugins.contrib.node_crd_resource_fit import ClusterScopedResource
 from kubesched.sim import Simulation
 from kubesched.testing.builders import node, pod
 
@@ -186,3 +191,29 @@ def test_a_line_is_on_disk_before_its_event_is_handled(tmp_path: Path):
     journal.append(Instant(1), Observed(Pod()))
     assert len(lines(tmp_path / "j")) == 2
     journal.close()
+
+
+def test_kinds_that_only_the_plugins_know_are_replayed_too(tmp_path: Path) -> None:
+    def core() -> Core:
+        plugin = Registry().make("NodeCRDResourceFit", None, Features())
+        return Core(Profile(plugin, tie="name"))
+
+    path = tmp_path / "run.jsonl"
+    with Simulation(core(), journal=path) as simulation:
+        client = simulation.client
+        client.create({"kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"pods": "9"}}})
+        client.create({"kind": "Pod", "metadata": {"name": "web"}})
+        simulation.at(seconds(3), lambda: client.create({"kind": "ClusterScopedResource", "metadata": {"name": "n1"}}))
+        simulation.at(seconds(4), lambda: client.delete("ClusterScopedResource", "n1"))
+        simulation.run(until=seconds(5))
+    assert simulation.core.state("default/web") is State.BOUND
+
+    twin, reading = core(), Reading(path)
+    twin.unsynced.update(reading.head.wait_for)
+    reading.kinds = twin.own_kinds
+    replay(reading, twin)
+    assert twin.state("default/web") is State.BOUND
+    assert list(twin.objects.all(ClusterScopedResource)) == []
+
+    with pytest.raises(JournalError, match="Invalid value 'ClusterScopedResource'"):
+        replay(Reading(path), core())

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
-from kubesched.api.kinds import Kind
+from kubesched.api.kinds import CustomResource, Kind
 from kubesched.api.objects import Pod
 from kubesched.api.time import Duration, Instant
 from kubesched.cluster.columns import Nodes
@@ -281,6 +281,12 @@ class Core:
     def kinds(self) -> dict[str, Kind]:
         """What the plugins of all profiles read, by name: what has to be watched."""
         return {name: kind for profile in self.profiles.values() for name, kind in profile.kinds.items()}
+
+    @property
+    def own_kinds(self) -> dict[str, type[CustomResource]]:
+        """Those of the kinds that only the plugins know."""
+        views = ((name, kind.view) for name, kind in self.kinds.items())
+        return {name: view for name, view in views if issubclass(view, CustomResource)}
 
     @property
     def suspended_uid(self) -> str | None:

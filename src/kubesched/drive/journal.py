@@ -19,8 +19,9 @@ from typing import IO, Any
 import msgspec
 from msgspec import Struct
 
+from kubesched.api.kinds import CustomResource
 from kubesched.api.time import Instant, format_nano, parse_rfc3339
-from kubesched.core.messages import AnyEffect, Event
+from kubesched.core.messages import AnyEffect, Event, Observed
 from kubesched.drive.world import Actor
 from kubesched.framework.errors import KubeschedError
 
@@ -66,6 +67,22 @@ class _EventLine(Struct, frozen=True):
     n: int
     at: str
     event: Event
+
+
+class _Told(Struct, frozen=True):
+    """As much of an event as tells whether it is about a kind of one's own."""
+
+    event: str
+    obj: msgspec.Raw = msgspec.Raw()
+    gone: bool = False
+
+
+class _When(Struct, frozen=True):
+    at: str
+
+
+class _Kinded(Struct, frozen=True):
+    kind: str = ""
 
 
 class _Line(Struct, frozen=True):
@@ -145,12 +162,14 @@ _CUT = "give the whole file, or replay what is before it: head -n {0} FILE > SHO
 class Reading:
     """A journal, read entry by entry.  Raises JournalError.
 
-    `cut` is true when the end has been reached and the last line was not complete.
+    `cut` is true when the end has been reached and the last line was not complete.  `kinds` are the custom resources
+    its events may be about, by name; the core that the head describes knows them.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = path
         self.cut = False
+        self.kinds: Mapping[str, type[CustomResource]] = {}
         self._lines = self._read(Path(path))
         self.head = self._head()
 
@@ -164,7 +183,7 @@ class Reading:
                     raise self._broken(line, f"event {parsed.n} stands where event {expected} was expected", expected)
                 if waiting is not None:
                     yield self._entry(line, waiting, b"[]")
-                waiting = self._decode(line, text, _EventLine)
+                waiting = self._event(line, text, parsed)
                 expected += 1
             elif waiting is not None and bytes(parsed.effects) and parsed.n == waiting.n:
                 yield self._entry(line, waiting, bytes(parsed.effects))
@@ -174,6 +193,17 @@ class Reading:
                 raise self._broken(line, problem, expected)
         if waiting is not None:  # the writer may have died before it could write the answer
             yield self._entry(0, waiting, None)
+
+    def _event(self, line: int, text: bytes, parsed: _Line) -> _EventLine:
+        """An event; its object may be of a kind that only the plugins of this core know."""
+        if self.kinds:
+            told = self._decode(line, bytes(parsed.event), _Told)
+            kind = self._decode(line, bytes(told.obj), _Kinded).kind if told.event == "Observed" else ""
+            if kind in self.kinds:
+                obj = self._decode(line, bytes(told.obj), self.kinds[kind])
+                return _EventLine(parsed.n, self._decode(line, text, _When).at, Observed(obj, told.gone))
+        known: _EventLine = self._decode(line, text, _EventLine)
+        return known
 
     def _entry(self, line: int, told: _EventLine, effects: bytes | None) -> Entry:
         try:

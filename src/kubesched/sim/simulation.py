@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import structs
 
-from kubesched.api.kinds import CustomResource
 from kubesched.api.time import Duration, Instant
 from kubesched.core.core import Core
 from kubesched.drive.journal import VERSION, Head, Journal
@@ -42,7 +41,7 @@ class Simulation:
         head: Head | None = None,
     ) -> None:
         self.core = core
-        custom = [kind for kind in core.kinds.values() if issubclass(kind.view, CustomResource)]
+        custom = [core.kinds[name] for name in core.own_kinds]
         self.world = SimWorld(seed=seed, latency=latency, custom=custom)
         self.client = Client(self.world.cluster, self.world.soon)
         if not core.position:
