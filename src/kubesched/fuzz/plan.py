@@ -150,7 +150,7 @@ class Weather(_Part, frozen=True):
     cycle: int = 0
     burst: int = 256
     patience: int = 5_000
-    chances: Mapping[str, Mapping[str, float]] = {}
+    chances: Mapping[str, Mapping[Outcome, float]] = {}
     until: int = 0
 
 
@@ -205,7 +205,8 @@ class Plan(_Part, frozen=True):
 
 
 def as_yaml(plan: Plan) -> str:
-    text: str = yaml.safe_dump(msgspec.to_builtins(plan), sort_keys=False, allow_unicode=True, width=118)
+    data = msgspec.json.decode(msgspec.json.encode(plan))  # nothing is shared, so nothing becomes an alias
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=118)
     return text
 
 

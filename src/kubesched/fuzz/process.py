@@ -1,0 +1,150 @@
+"""A scheduler as a process of its own: it begins, works through its news, dies between any two effects, begins anew.
+
+The loop is the production loop, one `turn` at a time, so that several processes can live on one agenda.  A turn may
+take time; what happens meanwhile is waiting when it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from kubesched.api.time import Instant, milliseconds
+from kubesched.core import checks
+from kubesched.core.core import Core
+from kubesched.core.messages import AnyEffect, Event
+from kubesched.drive.journal import Journal
+from kubesched.drive.loop import turn
+from kubesched.drive.tap import Moment, Tap
+from kubesched.fuzz.connection import Connection, News
+
+if TYPE_CHECKING:
+    from kubesched.fuzz.stage import Stage
+
+
+class Died(Exception):
+    """The process is no more."""
+
+
+class Process:
+    """One scheduler.
+
+    Args:
+        build: makes its core; called at every beginning.
+        ours: it is the one under test, and answers to the judge.
+        thorough: every so many events everything is checked that must hold inside a core.
+    """
+
+    def __init__(self, stage: Stage, name: str, build: Callable[[], Core], ours: bool, thorough: int) -> None:
+        self.stage, self.name, self.ours = stage, name, ours
+        self._build, self._thorough = build, thorough
+        self.journal: Journal | None = None
+        self.core: Core | None = None
+        self.connection: Connection | None = None
+        self.events = 0  # of all its lives
+        self.effects = 0
+        self.lives = 0
+        self._dies_at: tuple[int, int] | None = None  # after so many effects; how long it is down
+        self._roused = False
+        self._busy_until = Instant(0)
+        self._alarm: Instant | None = None
+
+    # ── life and death ───────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self) -> None:
+        self.lives += 1
+        self.core = core = self._build()
+        self._tap = Tap(core, self._told)
+        self.connection = Connection(self.stage, self.name)
+        core.unsynced.update(self.stage.kinds)
+        self._alarm = None
+        self.stage.judge.begins(self)
+        self.connection.open()
+
+    def doom(self, effects: int, down: int) -> None:
+        """It shall die after so many more effects."""
+        self._dies_at = (self.effects + effects, down)
+
+    def die(self) -> None:
+        assert self.connection is not None, "what never lived cannot die"
+        down = self._dies_at[1] if self._dies_at is not None else 0
+        self._dies_at = None
+        self.connection.close()
+        self.stage.judge.dies(self)
+        self.core = self.connection = None
+        self.stage.later(milliseconds(max(1, down)), self.begin)
+
+    # ── the World its loop sees ──────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def now(self) -> Instant:
+        return self.stage.now
+
+    def perform(self, effects: Iterable[AnyEffect]) -> None:
+        assert self.connection is not None, "the dead perform nothing"
+        for effect in effects:
+            if self._dies_at is not None and self.effects >= self._dies_at[0]:
+                raise Died
+            self.effects += 1
+            self.stage.judge.sends(self, effect)
+            self.connection.send(effect)
+
+    def take(self) -> Event | None:
+        return None if self.connection is None else self.connection.take()
+
+    def sleep(self, until: Instant | None) -> bool:
+        return False  # the stage sleeps for everyone
+
+    # ── its place on the agenda ──────────────────────────────────────────────────────────────────────────────
+
+    def tell(self, news: News) -> None:
+        if self.connection is not None:
+            self.connection.tell(news)
+
+    def rouse(self) -> None:
+        if not self._roused:
+            self._roused = True
+            self.stage.at(max(self.stage.now, self._busy_until), self._act)
+
+    def _act(self) -> None:
+        """Work until there is nothing to do at this moment."""
+        self._roused = False
+        if self.stage.now < self._busy_until:
+            self.rouse()
+            return
+        try:
+            while self.core is not None and self.connection is not None:
+                worked = turn(self._tap, self, self.journal, burst=self.stage.plan.weather.burst)
+                if worked and self._takes_a_while():
+                    return
+                if not worked and not self.connection.waiting:
+                    break
+        except Died:
+            self.die()
+            return
+        except Exception as error:  # whatever it is: the core must not raise
+            self.stage.judge.raised(self, error)
+            return
+        self._set_alarm()
+
+    def _takes_a_while(self) -> bool:
+        cycle = self.stage.plan.weather.cycle
+        if not cycle or self.core is None:
+            return False
+        took = self.stage.tape.below(milliseconds(cycle) + 1, self.name, "cycle", self.core.cycles)
+        self._busy_until = Instant(self.stage.now + took)
+        self.rouse()
+        return True
+
+    def _set_alarm(self) -> None:
+        due = self.core.deadline if self.core is not None else None
+        if due is not None and due != self._alarm:
+            self._alarm = due
+            self.stage.at(max(due, self.stage.now), self.rouse)
+
+    def _told(self, moment: Moment) -> None:
+        self.events += 1
+        self.stage.judge.witness(self, moment)
+        core = self._tap.core
+        if moment.position % self._thorough == 0:
+            checks.check_deeply(core)

@@ -1,0 +1,287 @@
+"""The laws that hold at every moment: of decisions, of what is sent, and of what a bind does to the truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubesched.core.messages import AnyEffect, Bind, Evict, PatchPod, Publish
+from kubesched.drive.tap import Moment
+from kubesched.framework.decision import Decision
+from kubesched.framework.records import IN_FLIGHT, Record, State
+from kubesched.framework.steps import Answer
+from kubesched.framework.tools import Note
+from kubesched.fuzz.connection import Connection, Sent
+from kubesched.fuzz.oracle import PodFacts, View, lacking, objections
+from kubesched.fuzz.plugins import PROBE
+from kubesched.fuzz.witness import Account, Chosen
+
+if TYPE_CHECKING:
+    from kubesched.fuzz.judge import Judge
+
+ROUNDS_AT_MOST = 12  # of one preemptor, faults not counted
+
+
+# ── what a core says of an event ─────────────────────────────────────────────────────────────────────────────
+
+
+def moment(judge: Judge, account: Account, told: Moment) -> None:
+    """The moves, decisions and remarks of one event."""
+    if told.decisions:
+        for decision in told.decisions:
+            _decided(judge, account, decision, told)
+    for record in told.records:
+        _moved(judge, account, record)
+    for note in told.notes:
+        _remarked(judge, account, note)
+    for effect in told.effects:
+        if isinstance(effect, (Bind, Evict)):
+            account.fresh[effect.id] = effect
+
+
+def _moved(judge: Judge, account: Account, record: Record) -> None:
+    uid, state = record.uid, record.state
+    account.states[uid] = state
+    if record.cause in ("flushed", "flushed_ready"):
+        account.flushed.add(uid)
+    if state is State.ACTIVE:
+        pod = account.view.pods.get(record.pod)
+        if pod is not None and pod.uid == uid:
+            account.active[uid] = pod.priority
+    else:
+        account.active.pop(uid, None)
+    if state in IN_FLIGHT and state is not State.TRYING:
+        if uid in account.chosen:
+            account.flying[uid] = account.chosen[uid].node
+    else:
+        account.flying.pop(uid, None)
+    if state is State.AMBIGUOUS:
+        judge.notice("a bind was ambiguous")
+    elif record.was is State.AMBIGUOUS:
+        judge.notice(f"an ambiguous bind was settled: {record.cause}")
+    if state is State.GONE:
+        for kept in (account.states, account.chosen, account.binds):
+            kept.pop(uid, None)
+
+
+def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -> None:
+    uid = decision.uid
+    account.attempts[uid] += 1
+    account.failed.discard(uid)
+    pod = account.view.pods.get(decision.pod)
+    if pod is None or pod.uid != uid:
+        return
+    if not judge.stage.plan.custom.extender:
+        _in_order(judge, account, pod, told)
+    if decision.placed:
+        if uid in account.flushed:
+            judge.blame("L1'", f"pod {pod.key} was woken by the flush alone, and was bound to {decision.node}")
+        _placed(judge, account, pod, decision)
+    elif decision.error:
+        account.failed.add(uid)
+    if not decision.placed:
+        account.flushed.discard(uid)
+        if decision.post_filter is not None and decision.post_filter.victims:
+            _preempts(judge, account, pod, decision)
+
+
+def _in_order(judge: Judge, account: Account, pod: PodFacts, told: Moment) -> None:
+    """Who has just become active in this very event was not ready before."""
+    fresh = {record.uid for record in told.records}
+    for uid, priority in account.active.items():
+        if priority > pod.priority and uid != pod.uid and uid not in fresh:
+            judge.blame("S9", f"pod {pod.key} of priority {pod.priority} was tried before {uid} of {priority}")
+
+
+def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -> None:
+    node = account.view.nodes.get(decision.node)
+    if node is None:
+        judge.blame("S4", f"pod {pod.key} was placed on {decision.node}, which nobody has told of")
+        return
+    believed = account.believed()
+    account.chosen[pod.uid] = Chosen(
+        node.name, node.uid, node.version, frozenset(other.uid for other in believed.on(node.name))
+    )
+    if judge.stage.plan.custom.extender:
+        return  # it was asked a while ago; the world has moved on
+    problems = objections(believed, pod, node)
+    if problems:
+        law = "S1b" if lacking(believed, pod, node, frozenset((pod.uid,))) else "S4"
+        judge.blame(law, f"pod {pod.key} was placed on {node.name}: {'; '.join(problems)}")
+
+
+def _remarked(judge: Judge, account: Account, note: Note) -> None:
+    """What the probe among the plugins has seen."""
+    if note.plugin != PROBE:
+        return
+    uid = dict(note.values)["uid"]
+    match note.text:
+        case "reserved":
+            if uid in account.reserved:
+                judge.blame("S5", f"{uid} was reserved twice")
+            account.reserved.add(uid)
+        case "unreserved":
+            account.reserved.discard(uid)
+        case "bound":
+            if uid not in account.reserved:
+                judge.blame("S5", f"{uid} was bound and is not reserved: it was given back before")
+            account.reserved.discard(uid)
+
+
+# ── preemption ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -> None:
+    assert decision.post_filter is not None, "it asked for evictions"
+    judge.notice("a pod preempted")
+    name, victims = decision.post_filter.node or "", decision.post_filter.victims
+    believed, node = account.believed(), account.view.nodes.get(name)
+    if pod.spec.get("preemptionPolicy") == "Never":
+        judge.blame("S8", f"pod {pod.key} must never preempt, and does")
+    for victim in victims:
+        if victim.priority >= pod.priority:
+            judge.blame("S8", f"{victim.key} of {victim.priority} is a victim of {pod.key} of {pod.priority}")
+    if node is None:
+        judge.blame("S8", f"pod {pod.key} makes room on {name}, which nobody has told of")
+        return
+    away = [victim.uid for victim in victims]
+    problems = objections(believed, pod, node, away)
+    if problems:
+        judge.blame("S8", f"pod {pod.key} would not fit on {name} without its victims: {'; '.join(problems)}")
+    for victim in victims:
+        if not objections(believed, pod, node, [uid for uid in away if uid != victim.uid]) and not believed_promises(
+            believed, node.name, pod
+        ):
+            judge.blame("S8", f"{victim.key} need not leave {name} for {pod.key}")
+    _again(judge, account, pod, name, tuple(away))
+
+
+def believed_promises(view: View, node: str, pod: PodFacts) -> bool:
+    """Whether other pods were promised room there, which the second opinion does not count."""
+    return any(other.promised == node and not other.node and other.uid != pod.uid for other in view.pods.values())
+
+
+def _again(judge: Judge, account: Account, pod: PodFacts, node: str, victims: tuple[str, ...]) -> None:
+    """A new round while the victims of the last one are still going is one too many."""
+    account.rounds[pod.uid] += 1
+    before = account.victims.get(pod.uid)
+    if before is not None and before[0] == node and pod.promised == node:
+        going = {other.uid for other in account.view.on(node) if other.terminating}
+        still = going.intersection(before[1])
+        if still:
+            judge.blame("S8", f"pod {pod.key} evicts again from {node} while {sorted(still)} are going")
+    account.victims[pod.uid] = (node, victims)
+    for uid in victims:
+        account.for_whom[uid] = pod.uid
+    if account.rounds[pod.uid] > ROUNDS_AT_MOST + judge.stage.faults:
+        judge.blame("S8", f"pod {pod.key} has evicted {account.rounds[pod.uid]} times, and is not bound")
+
+
+# ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sends(judge: Judge, account: Account, effect: AnyEffect) -> None:
+    match effect:
+        case Bind():
+            _sends_bind(judge, account, effect)
+        case Evict():
+            _sends_evict(judge, account, effect)
+        case PatchPod():
+            _sends_patch(judge, account, effect)
+        case Publish():
+            if any(not (char.isprintable() or char == "\n") for char in effect.reason):
+                judge.blame("S18", f"an Event has the reason {effect.reason!r}")
+
+
+def _sends_bind(judge: Judge, account: Account, effect: Bind) -> None:
+    pod, node = account.view.pods.get(effect.pod), account.view.nodes.get(effect.node)
+    if not effect.uid:
+        judge.blame("S3", f"the bind of {effect.pod} names no uid")
+    if pod is None or pod.uid != effect.uid:
+        judge.blame("S3", f"{effect.pod} {effect.uid} is bound, and it is not there any more")
+        return
+    if pod.terminating or pod.gated or pod.node:
+        judge.blame("S3", f"{effect.pod} is bound, and it is {_why_not(pod)}")
+    chosen = account.chosen.get(effect.uid)
+    if chosen is None or chosen.node != effect.node:
+        judge.blame("S4", f"{effect.pod} is bound to {effect.node}, and was decided for {chosen and chosen.node}")
+        return
+    if node is None or node.uid != chosen.node_uid:
+        judge.blame("S4", f"{effect.pod} is bound to {effect.node}, which has gone or is another by now")
+    for sent in account.binds.get(effect.uid, ()):
+        if sent.open or (sent.alive and _may_still_count(judge, sent)):
+            judge.blame("S2", f"{effect.pod} is bound again while an earlier bind is not settled")
+    account.binds[effect.uid] = [s for s in account.binds.get(effect.uid, ()) if s.alive]
+
+
+def _why_not(pod: PodFacts) -> str:
+    return "going" if pod.terminating else "gated" if pod.gated else f"on {pod.node} already"
+
+
+def _may_still_count(judge: Judge, sent: Sent) -> bool:
+    """Whether a bind that is still under way would be accepted by the server now."""
+    effect = sent.effect
+    assert isinstance(effect, Bind), "binds are kept here"
+    pod = judge.truth.pods.get(effect.pod)
+    if pod is None or pod.uid != effect.uid or pod.node:
+        return False
+    return not effect.resource_version or effect.resource_version == str(pod.version)
+
+
+def _sends_evict(judge: Judge, account: Account, effect: Evict) -> None:
+    preemptor = account.for_whom.get(effect.uid)
+    if preemptor is None:
+        judge.blame("S8", f"{effect.pod} is evicted, and nobody chose it")
+        return
+    account.evicted[preemptor, effect.uid] += 1
+    if account.evicted[preemptor, effect.uid] > 1:
+        judge.blame("S8", f"{effect.pod} is evicted twice for the same pod")
+
+
+def _sends_patch(judge: Judge, account: Account, effect: PatchPod) -> None:
+    if not effect.nominated_node_name:
+        return
+    pod = account.view.pods.get(effect.pod)
+    if pod is not None and pod.uid == effect.uid and pod.node:
+        judge.blame("S11", f"{effect.pod} is on {pod.node}, and is promised room on {effect.nominated_node_name}")
+
+
+# ── what a bind does to the truth ────────────────────────────────────────────────────────────────────────────
+
+
+def bound(judge: Judge, connection: Connection, effect: Bind, answer: Answer) -> None:
+    """A bind of ours has just been carried out; the truth is as it was the moment before."""
+    if answer.obj is not None and answer.obj.metadata.uid != effect.uid:
+        judge.blame("S3", f"{effect.pod} was decided for {effect.uid} and bound as {answer.obj.metadata.uid}")
+    account, truth = judge.accounts.get(connection.owner), judge.truth
+    pod, node = truth.pods.get(effect.pod), truth.nodes.get(effect.node)
+    chosen = None if account is None else account.chosen.get(effect.uid)
+    if pod is None or node is None or chosen is None or node.uid != chosen.node_uid:
+        return
+    ours = View()
+    ours.nodes, ours.others = truth.nodes, truth.others
+    # Whom we could not know of we cannot be blamed for: pods somebody else put there after we decided.
+    ours.pods = {
+        key: other
+        for key, other in truth.pods.items()
+        if not other.node or other.uid in chosen.known or judge.authors.get(other.uid) == connection.owner
+    }
+    versions = [room for version, room in judge.rooms.get(node.name, ()) if version >= chosen.node_version]
+    roomiest = {name: max(room.get(name, 0) for room in versions) for room in versions for name in room}
+    short = lacking(ours, pod, node._replace(room=roomiest), frozenset((pod.uid,)))
+    if short:
+        judge.blame("S1a", f"{pod.key} was bound to {node.name}: {'; '.join(short)}")
+    _neighbours(judge, connection, ours, pod, node.name)
+
+
+def _neighbours(judge: Judge, connection: Connection, ours: View, pod: PodFacts, node: str) -> None:
+    """Ports, anti-affinity and claims cannot be broken by news that are late, if all others are ours."""
+    if judge.stage.plan.custom.extender:
+        return
+    settled = View()
+    settled.nodes, settled.others = ours.nodes, ours.others
+    settled.pods = {k: p for k, p in ours.pods.items() if judge.authors.get(p.uid) == connection.owner or not p.node}
+    bare = pod._replace(near=(), obj={**pod.obj, "spec": {}}, requests={})
+    facts = settled.nodes[node]._replace(taints=())
+    problems = [text for text in objections(settled, bare, facts) if "apart" in text or "taken" in text]
+    if problems:
+        judge.blame("S10", f"{pod.key} was bound to {node}: {'; '.join(problems)}")

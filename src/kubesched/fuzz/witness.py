@@ -1,0 +1,91 @@
+"""What the judge remembers of one scheduler, from its beginning to its death."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubesched.core.messages import Bind, Evict
+from kubesched.framework.records import State
+from kubesched.framework.steps import Answer
+from kubesched.fuzz.connection import Connection, Sent
+from kubesched.fuzz.oracle import PodFacts, View
+
+if TYPE_CHECKING:
+    from kubesched.fuzz.process import Process
+
+
+class Chosen(NamedTuple):
+    """A placement, and what was known when it was decided."""
+
+    node: str
+    node_uid: str
+    node_version: int
+    known: frozenset[str]  # uids of the pods it saw there
+
+
+class Account:
+    """One life of one scheduler."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.connection is None or process.connection.closed is False, "an account is of the living"
+        self.process = process
+        self.states: dict[str, State] = {}  # uid → where its core says it is
+        self.chosen: dict[str, Chosen] = {}  # uid → its latest placement
+        self.flying: dict[str, str] = {}  # uid → node, of pods the core says are on their way
+        self.active: dict[str, int] = {}  # uid → priority, of pods that are ready to be tried
+        self.binds: dict[str, list[Sent]] = {}  # uid → binds that may still count
+        self.evicted: Counter[tuple[str, str]] = Counter()  # (preemptor, victim) → evictions nobody refused
+        self.victims: dict[str, tuple[str, tuple[str, ...]]] = {}  # preemptor → node, victims of its last round
+        self.rounds: Counter[str] = Counter()  # preemptor → how often it chose victims
+        self.for_whom: dict[str, str] = {}  # victim → preemptor
+        self.evicting: dict[int, str] = {}  # effect → victim
+        self.reserved: set[str] = set()
+        self.flushed: set[str] = set()  # uids woken by nothing but the flush
+        self.attempts: Counter[str] = Counter()  # uid → attempts since the quiet began
+        self.failed: set[str] = set()  # uids whose last attempt ended with an error
+        self.effects = 0
+        self.fresh: dict[int, Bind | Evict] = {}
+
+    @property
+    def connection(self) -> Connection:
+        assert self.process.connection is not None, "an account is of the living"
+        return self.process.connection
+
+    @property
+    def view(self) -> View:
+        return self.connection.view
+
+    def answered(self, sent: Sent, answer: Answer) -> None:
+        """A request was answered, whether that is true or not."""
+        effect = sent.effect
+        if isinstance(effect, Bind) and answer.failure is not None and answer.failure.applied == "no":
+            self._settle(effect.uid)
+        elif isinstance(effect, Evict) and answer.failure is not None:
+            preemptor = self.for_whom.get(effect.uid, "")
+            self.evicted[preemptor, effect.uid] -= 1
+
+    def _settle(self, uid: str) -> None:
+        self.binds[uid] = [sent for sent in self.binds.get(uid, ()) if sent.open or sent.alive]
+
+    def assumed(self) -> dict[str, str]:
+        """uid → node, of pods whose room is taken though the watch has not said so."""
+        found = dict(self.flying)
+        for uid, binds in self.binds.items():
+            for sent in binds:
+                assert isinstance(sent.effect, Bind), "binds are kept here"
+                found.setdefault(uid, sent.effect.node)
+        return found
+
+    def believed(self) -> View:
+        """What the scheduler has been told, and what it has assumed."""
+        told, assumed = self.view, self.assumed()
+        both = View()
+        both.nodes, both.others = told.nodes, told.others
+        both.pods = {key: self._placed(pod, assumed) for key, pod in told.pods.items()}
+        return both
+
+    @staticmethod
+    def _placed(pod: PodFacts, assumed: dict[str, str]) -> PodFacts:
+        node = assumed.get(pod.uid)
+        return pod if pod.node or node is None else pod._replace(node=node)
