@@ -107,12 +107,12 @@ def _by_board(cycle: Cycle, profile: Profile, boards: Boards) -> Decision | None
         cycle.forget()  # the long way begins with nothing
         return None
     decision = _blank(cycle, profile)
-    decision.best_rows, decision.outcome = best, Outcome.PLACED
-    decision.columns = BoardColumns(board, board.version, cycle.nodes.rows, cycle.start)
-    if len(board.feasible) == 1:
+    decision.outcome = Outcome.PLACED
+    decision.columns = BoardColumns(board, cycle.nodes.rows, cycle.start)
+    if board.alone:
         decision.node = decision.names[int(best[0])]
     else:
-        _pick(cycle, profile, decision)
+        _pick(cycle, profile, decision, best)
     boards.hits += 1
     return decision
 
@@ -275,7 +275,7 @@ def _choose(
         return
     totals = yield from _score(cycle, profile, feasible, decision)
     decision.best_rows = np.sort(feasible[totals == totals.max()])
-    _pick(cycle, profile, decision)
+    _pick(cycle, profile, decision, decision.best_rows)
 
 
 def _score(
@@ -300,9 +300,8 @@ def _score(
     return totals
 
 
-def _pick(cycle: Cycle, profile: Profile, decision: Decision) -> None:
+def _pick(cycle: Cycle, profile: Profile, decision: Decision, best: Rows) -> None:
     """One of the best nodes, by the profile's rule."""
-    best = decision.best_rows
     decision.tie_rule = profile.tie
     if len(best) == 1:
         row = best[0]

@@ -123,11 +123,12 @@ class Columns(Protocol):
     """Columns of a moment that has passed, kept by somebody else."""
 
     def fill(self, decision: Decision) -> None:
-        """Write feasible, rejected, scores and totals into a decision."""
+        """Write feasible, rejected, rejectors, scores, totals and the best rows into a decision."""
         ...
 
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.int32)
+_NOBODY: frozenset[str] = frozenset()
 
 
 class Decision:
@@ -148,7 +149,7 @@ class Decision:
         self._feasible: Rows = _NO_ROWS
         self._scores: dict[str, Scores] = {}
         self._totals: Scores | None = None
-        self.best_rows: Rows = _NO_ROWS  # tied for the highest total
+        self._best_rows: Rows = _NO_ROWS
         self.columns: Columns | None = None  # where the columns are kept until somebody asks for them
         self.tie_rule = ""
         self.post_filter: PostFilterResult | None = None
@@ -156,8 +157,8 @@ class Decision:
         self.verdicts: dict[str, Verdict] | None = None  # every filter's word on every node, if that was asked for
         self.after: Status | None = None  # a no after the node was chosen: reserve, permit, pre_bind, bind
         self.error = ""
-        self.rejectors: frozenset[str] = frozenset()
-        self.pending: frozenset[str] = frozenset()
+        self._rejectors: frozenset[str] = _NOBODY
+        self.pending: frozenset[str] = _NOBODY
         self.next_start = 0
         self.notes: list[str] = []
 
@@ -211,6 +212,26 @@ class Decision:
     @totals.setter
     def totals(self, totals: Scores | None) -> None:
         self._totals = totals
+
+    @property
+    def best_rows(self) -> Rows:
+        """The rows tied for the highest total, in the order of the table."""
+        self._fetch()
+        return self._best_rows
+
+    @best_rows.setter
+    def best_rows(self, rows: Rows) -> None:
+        self._best_rows = rows
+
+    @property
+    def rejectors(self) -> frozenset[str]:
+        """The plugins that turned the pod down, on some node or altogether."""
+        self._fetch()
+        return self._rejectors
+
+    @rejectors.setter
+    def rejectors(self, plugins: frozenset[str]) -> None:
+        self._rejectors = plugins
 
     @property
     def best(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kubesched.cluster.podinfo import PodInfo
     from kubesched.framework.cycle import Cycle
 
-_BITS = 63  # reasons kept as bits; a filter with more distinct reasons keeps the rest row by row
+REASONS_AS_BITS = 63  # a filter with more distinct reasons keeps the rest row by row
 
 
 class Verdict:
@@ -105,7 +105,7 @@ class Verdict:
         try:
             return 1 << self.texts.index(reason)
         except ValueError:
-            if len(self.texts) == _BITS:
+            if len(self.texts) == REASONS_AS_BITS:
                 return None
             self.texts.append(reason)
             return 1 << (len(self.texts) - 1)
