@@ -58,6 +58,10 @@ tidy: $(READY) ## functions over 60 lines that this branch made longer (BASE=ref
 golden: $(READY) ## write the recorded answers again, for review with git diff
 	@$(BIN)/python -m pytest -q tests --golden
 
+.PHONY: deploy-files
+deploy-files: $(READY) ## write what is made under deploy/ again
+	@$(BIN)/python -m tools.deploy_files
+
 # ── for the long run ─────────────────────────────────────────────────────────────────────────────
 
 .PHONY: conformance

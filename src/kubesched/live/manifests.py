@@ -226,7 +226,14 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
+def _list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
+    short = all(isinstance(one, (str, int)) and len(str(one)) < _WORD for one in value)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=short)
+
+
+_WORD = 24  # lists of words stand on one line
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
 
 
 def yaml_text(value: Any) -> str:

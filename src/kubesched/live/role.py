@@ -75,7 +75,7 @@ def lease_rights(election: LeaderElection) -> list[Right]:
     # A name cannot be asked for at creation: the object is not there yet.
     return [
         Right(LEASES, "leases", ("create",)),
-        Right(LEASES, "leases", ("get", "list", "watch", "update"), (election.resource_name,)),
+        Right(LEASES, "leases", ("get", "watch", "update"), (election.resource_name,)),
     ]
 
 
