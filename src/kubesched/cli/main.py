@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "conformance": "Replay recorded decisions of kube-scheduler.",
         "crd": "Make the CustomResourceDefinition of a class.",
         "manifests": "Print what it takes to run in a cluster.",
+        "new": "Begin something of your own: a plugin.",
         "plugins": "List plugins, and print the manual page of one.",
         "rbac": "Print the rights a configuration needs.",
         "replay": "Fold a journal into a fresh scheduler, and see that it decides the same.",

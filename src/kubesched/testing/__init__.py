@@ -5,6 +5,7 @@
 
 from kubesched.testing.builders import bound, changed, make, namespace, node, pod
 from kubesched.testing.harness import answer, fail, observe, run, scheduler, tick, vanish, verify
+from kubesched.testing.pages import play_page
 
 __all__ = [
     "answer",
@@ -15,6 +16,7 @@ __all__ = [
     "namespace",
     "node",
     "observe",
+    "play_page",
     "pod",
     "run",
     "scheduler",
