@@ -29,6 +29,8 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 ANSWER_BYTES_MAX = 16 << 20
 
+Level: TypeAlias = Literal["info", "warning", "error"]
+
 
 class Luck(Protocol):
     """Where jitter comes from: `random.Random` is one."""
@@ -74,7 +76,7 @@ class Remark(Struct, frozen=True):
         text: a sentence.
     """
 
-    level: Literal["info", "warning", "error"]
+    level: Level
     about: str
     what: str
     text: str = ""
@@ -158,7 +160,7 @@ class Exchange:
     def tell(self, event: Event) -> None:
         self._actions.events.append(event)
 
-    def remark(self, level: Literal["info", "warning", "error"], about: str, what: str, text: str = "") -> None:
+    def remark(self, level: Level, about: str, what: str, text: str = "") -> None:
         self._actions.remarks.append(Remark(level, about, what, text))
 
     def receive(self, number: Number, reply: Reply, now: Instant) -> None:
