@@ -16,6 +16,7 @@ from kubesched.config.load import load, load_text
 from kubesched.config.registry import Registry
 from kubesched.framework.errors import ConfigError, UnknownPlugin
 from kubesched.framework.features import Features
+from kubesched.framework.hooks import name_of
 from kubesched.framework.status import SUCCESS
 from kubesched.framework.tools import Tools
 from kubesched.plugins import IN_TREE
@@ -362,3 +363,9 @@ def test_a_file_that_breaks_on_import_is_named_and_forgotten(tmp_path: Path) -> 
 def test_a_name_that_is_not_there_is_an_unknown_plugin() -> None:
     with pytest.raises(UnknownPlugin, match='plugin "Quux" does not exist'):
         Registry().get("Quux")
+
+
+def test_a_plugins_tools_speak_for_it_by_the_name_the_scheduler_knows(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    def filter(self, cycle, pod, node):\n        return None\n")
+    plugin = Registry(folder=tmp_path).make("mine.py:Mine", None, Features())
+    assert plugin.tools.plugin == name_of(plugin) == "Mine"

@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from kubesched.api.time import Duration, format_duration, parse_duration
+from kubesched.api.time import Duration, format_duration, milliseconds, parse_duration
 from kubesched.cli.listening import Listening, counted, explain, story_of, verbose
 from kubesched.cli.main import printable
 from kubesched.drive.tap import Listener, Moment
@@ -26,6 +26,7 @@ from kubesched.sim.scenario import Scenario
 
 SHOWN_REASONS = 10
 SHOWN_PODS = 5
+MILLISECOND = milliseconds(1)
 
 
 class Span(click.ParamType[Duration]):
@@ -157,15 +158,18 @@ def _page(played: Played) -> Iterator[str]:
 def _figures(report: Report) -> Iterator[str]:
     yield f"{'bound':>12}  {counted(report.bound, 'pod')}{_spread(sorted(report.nodes.values()))}"
     if report.waits:
-        half, most, longest = report.wait(50), report.wait(99), Duration(max(report.waits))
-        times = f"half within {format_duration(half)}, 99 in 100 within {format_duration(most)}"
-        yield f"{'waited':>12}  {times}, longest {format_duration(longest)}"
+        half, most, longest = (_rounded(wait) for wait in (report.wait(50), report.wait(99), max(report.waits)))
+        yield f"{'waited':>12}  half within {half}, 99 in 100 within {most}, longest {longest}"
     yield f"{'attempts':>12}  {report.attempts:,}, of which {report.failures:,} failed"
     for name, use in report.use.items():
         yield f"{name:>12}  {use.mean:.0%} requested on average, {use.peak:.0%} at most"
     if report.evicted:
         shown = [f"{plain(victim)} for {plain(pod)}" for victim, pod in report.evicted[:SHOWN_PODS]]
         yield f"{'evicted':>12}  {_some(shown, len(report.evicted), '; ')}"
+
+
+def _rounded(wait: int) -> str:
+    return format_duration(Duration(round(wait / MILLISECOND) * MILLISECOND))
 
 
 def _spread(nodes: list[int]) -> str:

@@ -153,8 +153,10 @@ class Registry:
         except Exception as error:  # whatever a plugin's constructor does
             where = raised_at(error)
             raise ConfigError("", f'initializing plugin "{name}": {type(error).__name__}: {error}{where}') from error
+        tools.plugin = name_of(plugin)  # which need not be how the configuration found it
         if getattr(plugin, "tools", None) is None:
             plugin.tools = tools
+        tools.plugin = name_of(plugin)  # as the scheduler knows it: a configuration may name its file instead
         return plugin
 
 

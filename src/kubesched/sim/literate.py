@@ -108,11 +108,12 @@ class Chronicle:
         self._start = start
         self._rows: list[tuple[str, str, str, str]] = []
         self._latest: dict[str, tuple[str, str]] = {}  # pod → what was told of it last
+        self._decisions: dict[str, Decision] = {}  # uid → its latest attempt
 
     def __call__(self, moment: Moment) -> None:
-        fresh = {decision.uid: decision for decision in moment.decisions}
+        self._decisions.update((decision.uid, decision) for decision in moment.decisions)
         for record in moment.records:
-            self._move(record, fresh.get(record.uid))
+            self._move(record, self._decisions.get(record.uid))
         for effect in moment.effects:
             if isinstance(effect, Evict):
                 by = next((decision.pod for decision in moment.decisions), "")
@@ -138,8 +139,10 @@ class Chronicle:
                     self._turned_down(record, decision)
 
     def _turned_down(self, record: Record, decision: Decision) -> None:
-        broke = decision.outcome is Outcome.ERROR
-        by = f"  [{', '.join(sorted(decision.rejectors))}]" if decision.rejectors else ""
+        after = decision.after
+        broke = decision.outcome is Outcome.ERROR if after is None else not after.rejected
+        names = sorted(decision.rejectors) if after is None else [after.plugin] if after.plugin else []
+        by = f"  [{', '.join(names)}]" if names else ""
         self._tell(record.at, record.pod, "error" if broke else "unschedulable", f"{decision.message}{by}")
 
     def _tell(self, at: Instant, pod: str, what: str, detail: str) -> None:
