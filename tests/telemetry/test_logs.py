@@ -1,5 +1,6 @@
 """Log lines have klog's shape, kube-scheduler's messages, and one line each whatever a pod is called."""
 
+import json
 import re
 import unicodedata
 from itertools import pairwise
@@ -16,7 +17,7 @@ from kubesched.framework.records import Record, State
 from kubesched.framework.tools import Note
 from kubesched.sim import Simulation
 from kubesched.telemetry import logs
-from kubesched.telemetry.logs import MESSAGES, Log, line
+from kubesched.telemetry.logs import MESSAGES, Log, json_line, line
 from kubesched.testing import answer, fail, node, pod, scheduler, tick
 
 NOW = parse_rfc3339("2026-03-12T09:41:07.000213456Z")
@@ -196,3 +197,19 @@ def test_a_field_is_one_field_whatever_it_says(fields):
 @pytest.mark.parametrize(("text", "said"), [('a"b', r'"a\"b"'), ("a\\", r'"a\\"'), ("a\nb", r'"a\nb"'), ("ü", '"ü"')])
 def test_quoting(text, said):
     assert logs.quoted(text) == said
+
+
+@given(st.text(), st.text())
+def test_as_json_a_line_is_one_object_and_one_line(name, note):
+    record = Record(1, NOW, name, "u", State.BINDING, State.AMBIGUOUS, "unanswered", 7, note)
+    [written] = Log(2, json_line).lines(NOW, 7, [record])
+    told = json.loads(written)
+    assert (told["msg"], told["cause"], told["severity"]) == (MESSAGES["unanswered"].text, 7, "W")
+    assert not any(unicodedata.category(char) in ("Cc", "Zl", "Zp", "Cf") for char in written)
+
+
+def test_as_json_a_line_says_when_and_how_detailed():
+    record = Record(1, NOW, "default/a", "u", State.BINDING, State.BOUND, "bound", 7, "n1")
+    told = json.loads(Log(2, json_line).lines(NOW, 7, [record])[0])
+    assert (told["v"], told["pod"], told["node"]) == (2, "default/a", "n1")
+    assert told["ts"] == 1773308467000.213  # milliseconds, as kube-scheduler's

@@ -17,6 +17,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from kubesched.api.time import Instant, format_micro
 from kubesched.framework.decision import NO_NODES, Decision, Outcome
 from kubesched.framework.plain import plain
@@ -25,6 +27,7 @@ from kubesched.framework.tools import Note
 
 Severity: TypeAlias = Literal["I", "W", "E"]
 Fields: TypeAlias = dict[str, object]
+Writing: TypeAlias = "Callable[[Instant, Message, Mapping[str, object]], str]"
 
 OUTCOMES, TRIES, ATTEMPTS, MOVES, SCORES = 2, 3, 4, 5, 10
 VALUE_AT_MOST = 4096  # characters of one value
@@ -95,10 +98,12 @@ class Log:
 
     Args:
         verbosity: klog's `-v`; warnings and errors are always written.
+        write: how a line is written: `line`, or `json_line`.
     """
 
-    def __init__(self, verbosity: int = OUTCOMES) -> None:
+    def __init__(self, verbosity: int = OUTCOMES, write: Writing | None = None) -> None:
         self.verbosity = verbosity
+        self._write = write or line
         self._attempts: dict[str, Decision] = {}  # uid → its latest attempt, until it is bound or gone
         self._nodes: dict[str, str] = {}  # uid → where it was placed
 
@@ -121,7 +126,7 @@ class Log:
         for note in notes:
             if note.verbosity <= self.verbosity:
                 message = Message(note.text)
-                written.append(line(at, message, {"plugin": note.plugin, **dict(note.values), "cause": cause}))
+                written.append(self._write(at, message, {"plugin": note.plugin, **dict(note.values), "cause": cause}))
         return written
 
     def _about_move(self, record: Record) -> Iterator[str]:
@@ -129,7 +134,7 @@ class Log:
         if record.cause == "placed":
             self._nodes[record.uid] = record.note
         if message.severity != "I" or message.verbosity <= self.verbosity:
-            yield line(record.at, message, {"pod": record.pod, **fields(self, record), "cause": record.because})
+            yield self._write(record.at, message, {"pod": record.pod, **fields(self, record), "cause": record.because})
         if record.state in (State.BOUND, State.GONE):
             self._attempts.pop(record.uid, None)
             self._nodes.pop(record.uid, None)
@@ -147,19 +152,19 @@ class Log:
             for part in decision.rejected.parts:
                 reasons = _counted(part.verdict.counts())
                 told: Fields = {"plugin": part.plugin, "nodes": len(part.rows), "reasons": reasons}
-                yield line(record.at, REJECTED, {**about, **told, "cause": record.because})
+                yield self._write(record.at, REJECTED, {**about, **told, "cause": record.because})
         if self.verbosity >= SCORES:
             names = decision.feasible_nodes
             for plugin, scores in decision.scores.items():
                 for name, score in zip(names, scores.tolist(), strict=True):
                     told = {"plugin": plugin, "node": name, "score": score}
-                    yield line(record.at, SCORED, {**about, **told, "cause": record.because})
+                    yield self._write(record.at, SCORED, {**about, **told, "cause": record.because})
             totals = [] if decision.totals is None else decision.totals.tolist()
             for name, score in zip(names, totals, strict=False):
-                yield line(record.at, FINAL, {**about, "node": name, "score": score, "cause": record.because})
+                yield self._write(record.at, FINAL, {**about, "node": name, "score": score, "cause": record.because})
         if self.verbosity >= ATTEMPTS:
             for note in decision.notes:
-                yield line(record.at, REMARK, {**about, "note": note, "cause": record.because})
+                yield self._write(record.at, REMARK, {**about, "note": note, "cause": record.because})
 
     # ── what else is said of a move ──────────────────────────────────────────────────────────────────────────
 
@@ -178,6 +183,17 @@ def line(at: Instant, message: Message, fields: Mapping[str, object]) -> str:
     month_day = date[5:7] + date[8:10]
     head = f"{message.severity}{month_day} {time} {PROCESS:7} logs.py:{message.line}]"
     return " ".join([head, quoted(message.text), *(f"{_key(name)}={_value(value)}" for name, value in fields.items())])
+
+
+def json_line(at: Instant, message: Message, fields: Mapping[str, object]) -> str:
+    """One line as kube-scheduler writes it with --logging-format=json: `v` where it is no warning or error."""
+    told: Fields = {"ts": at // 1000 / 1000, "caller": f"logs.py:{message.line}", "msg": message.text}
+    told |= {"v": message.verbosity} if message.severity == "I" else {"severity": message.severity}
+    return msgspec.json.encode({**told, **{name: _plain(value) for name, value in fields.items()}}).decode()
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, (int, float)) else plain(value, VALUE_AT_MOST)
 
 
 def quoted(text: str) -> str:
