@@ -41,7 +41,7 @@ from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
 from kubesched.framework.records import Record, State
 from kubesched.framework.steps import Answer
-from kubesched.framework.tools import Activate, Judge, Note, WaitingPod, Wish
+from kubesched.framework.tools import Activate, Judge, Leaving, Note, WaitingPod, Wish
 
 
 class Core:
@@ -264,6 +264,9 @@ class Core:
 
     def preempting(self, uid: str) -> bool:
         return self.evictions.unanswered(uid)
+
+    def leaving(self, uid: str) -> Leaving | None:
+        return self.evictions.leaving(uid)
 
     # ── questions: pure reads ────────────────────────────────────────────────────────────────────────────────
 

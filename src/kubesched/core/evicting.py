@@ -15,6 +15,7 @@ from kubesched.core.messages import Evict
 from kubesched.framework.decision import Decision
 from kubesched.framework.profile import Profile
 from kubesched.framework.steps import Answer
+from kubesched.framework.tools import Leaving
 
 if TYPE_CHECKING:
     from kubesched.core.core import Core
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 class Preemption:
     """Room being made for one pod."""
 
-    __slots__ = ("node", "pod", "remaining", "unanswered")
+    __slots__ = ("node", "pod", "remaining", "unanswered", "unseen")
 
     def __init__(self, pod: PodInfo, node: str) -> None:
         self.pod = pod
         self.node = node
         self.unanswered: set[str] = set()  # victims whose eviction has not been answered, by uid
+        self.unseen: set[str] = set()  # victims whose end was promised, and whom our view still shows as staying
         self.remaining: dict[str, None] = {}  # victims still in our view, by uid
 
 
@@ -42,6 +44,11 @@ class Evictions:
     def unanswered(self, uid: str) -> bool:
         preemption = self.under_way.get(uid)
         return preemption is not None and bool(preemption.unanswered)
+
+    def leaving(self, uid: str) -> Leaving | None:
+        """Victims that must not be chosen again: their end was promised, and our view does not show it yet."""
+        preemption = self.under_way.get(uid)
+        return Leaving(preemption.node, frozenset(preemption.unseen)) if preemption and preemption.unseen else None
 
     def begin(self, pod: PodInfo, profile: Profile, decision: Decision) -> None:
         """Evict the victims of a decision."""
@@ -78,6 +85,8 @@ class Evictions:
         def heir(answer: Answer) -> None:
             preemption.unanswered.discard(victim.uid)
             failure = answer.failure
+            if failure is None or failure.reason == "NotFound":
+                self._await_sight(preemption, victim)
             if failure is None:
                 core.publish(victim, profile, "Preempted", note, action="Preempting", related=preemptor.key)
             elif failure.reason != "NotFound":
@@ -87,9 +96,21 @@ class Evictions:
         message = f"{profile.name}: preempting to accommodate a higher priority pod"
         core.outbox.emit(Evict, heir, pod=victim.key, uid=victim.uid, message=message)
 
+    def _await_sight(self, preemption: Preemption, victim: PodInfo) -> None:
+        """Its end is promised; until our view shows it, it must not be chosen once more."""
+        seen = self._core.mirror.pods.get(victim.key)
+        if victim.uid in preemption.remaining and seen is not None and not seen.terminating:
+            preemption.unseen.add(victim.uid)
+
+    def going(self, uid: str) -> None:
+        """A pod is seen to be on its way out."""
+        for preemption in self.under_way.values():
+            preemption.unseen.discard(uid)
+
     def gone(self, uid: str) -> None:
         """A pod has left our view: perhaps someone waited for that."""
         self.under_way.pop(uid, None)
+        self.going(uid)
         for preemption in list(self.under_way.values()):
             if uid in preemption.remaining:
                 del preemption.remaining[uid]

@@ -78,6 +78,7 @@ def _ask_everywhere(cycle: Cycle, profile: Profile, decision: Decision) -> dict[
     """Every filter's word on every node.  A filter that cannot give it leaves a note, and the decision as it is."""
     if decision.pre_filter is not None:
         return {}  # the filters have not been told what they need to know
+    decision.asked = cycle.nodes.rows
     verdicts: dict[str, Verdict] = {}
     for tiers in profile.filters:
         if tiers.name not in cycle.skip_filter:

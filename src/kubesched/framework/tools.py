@@ -8,7 +8,7 @@ are carried out by the core after the hook has returned, so a hook never finds t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -56,6 +56,13 @@ class WaitingPod(Struct, frozen=True):
     plugins: tuple[str, ...]
 
 
+class Leaving(NamedTuple):
+    """Room being made for a pod: where, and the pods whose end was promised and cannot be seen yet, by uid."""
+
+    node: str
+    uids: frozenset[str]
+
+
 class Desk(Protocol):
     """Where wishes are left and the cluster is read; the core is one."""
 
@@ -73,6 +80,7 @@ class Desk(Protocol):
     def wish(self, wish: Wish) -> None: ...
     def pods(self, namespace: str | None = None) -> Iterable[PodInfo]: ...
     def preempting(self, uid: str) -> bool: ...
+    def leaving(self, uid: str) -> Leaving | None: ...
 
 
 class Tools:
@@ -133,6 +141,10 @@ class Tools:
     def preempting(self, pod: PodInfo) -> bool:
         """Whether evictions on behalf of this pod are under way and not yet answered."""
         return self.desk.preempting(pod.uid)
+
+    def leaving(self, pod: PodInfo) -> Leaving | None:
+        """Pods on their way out on behalf of this pod that our view still shows as if they stayed."""
+        return self.desk.leaving(pod.uid)
 
     # ── wishing ──────────────────────────────────────────────────────────────────────────────────────────────
 

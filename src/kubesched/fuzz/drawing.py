@@ -112,7 +112,8 @@ class _Artist:
             case "gates off":
                 return [Alter(at=at, kind="Pod", key=pod, body={"spec": {"schedulingGates": None}})]
             case "finish pod":
-                return [Alter(at=at, kind="Pod", key=pod, body={"status": {"phase": luck.choice(("Succeeded", "Failed"))}})]
+                phase = luck.choice(("Succeeded", "Failed"))
+                return [Alter(at=at, kind="Pod", key=pod, body={"status": {"phase": phase}})]
             case "static pod":
                 return [Make(at=at, obj=drawn.static_pod(node))]
             case "operator":

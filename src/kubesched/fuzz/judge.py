@@ -7,6 +7,7 @@ pods it says are on their way, and that is checked against the requests it sends
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -149,11 +150,9 @@ class Judge:
             text = str(error).splitlines()[0]
             self.blame("Q6" if "without alarm" in text else "Q", text)
         else:
-            trace = error.__traceback__
-            while trace is not None and trace.tb_next is not None:
-                trace = trace.tb_next
-            where = "" if trace is None else f" at {trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
-            self.blame("S17", f"{type(error).__name__}: {error}{where}")
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+            self.blame("S17", f"{type(error).__name__}: {error} at {where}")
 
     def witness(self, process: Process, moment: Moment) -> None:
         """An event has been folded into a core."""

@@ -52,7 +52,7 @@ def _restless(judge: Judge) -> bool:
 
 def _ours_to_place(pod: PodFacts, core: Core) -> bool:
     name = pod.spec.get("schedulerName") or "default-scheduler"
-    return not pod.node and name in core.profiles and pod.readable
+    return not pod.node and name in core.profiles and not pod.poisoned
 
 
 # ── S7, S5, S16: what it believes, and what it kept ──────────────────────────────────────────────────────────
@@ -62,7 +62,8 @@ def _beliefs(judge: Judge, core: Core) -> None:
     truth, mirror = judge.truth, core.mirror
     told = {key: (pod.uid, pod.spec.node_name) for key, pod in mirror.pods.items()}
     there = {key: (pod.uid, pod.node) for key, pod in truth.pods.items()}
-    for key in sorted(told.keys() | there.keys()):
+    unusable = {key for _, key in mirror.invalid}
+    for key in sorted((told.keys() | there.keys()) - unusable):
         if told.get(key) != there.get(key):
             judge.blame("S7", f"pod {key} is {there.get(key)}, and is believed to be {told.get(key)}")
     if mirror.table.row_of.keys() != truth.nodes.keys():

@@ -147,7 +147,8 @@ class Drawn:
         name = f"s{len(self._pods)}"
         self._pods.append(f"default/{name}")
         spec = {"containers": [self._container()], "nodeName": node, "priority": self._luck.choice((0, 2000))}
-        return {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": self.labels()}, "spec": spec}
+        meta = {"name": name, "namespace": "default", "labels": self.labels()}
+        return {"kind": "Pod", "metadata": meta, "spec": spec}
 
     def _container(self) -> Json:
         luck, theme = self._luck, self._theme
@@ -223,7 +224,8 @@ class Drawn:
         self._claims.append(f"default/{name}")
         modes = [luck.choice(("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"))]
         reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name}
-        spec: Json = {"capacity": {"storage": "1Gi"}, "accessModes": modes, "claimRef": reference, "storageClassName": ""}
+        capacity = {"storage": "1Gi"}
+        spec: Json = {"capacity": capacity, "accessModes": modes, "claimRef": reference, "storageClassName": ""}
         if luck.random() < 0.5:
             expression = {"key": ZONE, "operator": "In", "values": [luck.choice(_ZONES)]}
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
@@ -263,5 +265,5 @@ class Drawn:
                 {"containers": [{"name": "m"}], "schedulingGates": ["gate"]},
             )
         )
-        labels = {"app": "x\u202ey\u001b[31m", "mood": "\n"}
+        labels = {"app": "x\u202ey\u001b[31m", "poison": "\n"}
         return {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": spec}

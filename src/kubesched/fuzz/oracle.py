@@ -51,6 +51,11 @@ class PodFacts(NamedTuple):
         return spec
 
     @property
+    def poisoned(self) -> bool:
+        """Whether it was drawn to be one that nobody can use."""
+        return not self.readable or "poison" in self.labels
+
+    @property
     def promised(self) -> str:
         return str((self.obj.get("status") or {}).get("nominatedNodeName") or "")
 

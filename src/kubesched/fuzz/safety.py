@@ -26,16 +26,16 @@ ROUNDS_AT_MOST = 12  # of one preemptor, faults not counted
 
 def moment(judge: Judge, account: Account, told: Moment) -> None:
     """The moves, decisions and remarks of one event."""
-    if told.decisions:
-        for decision in told.decisions:
-            _decided(judge, account, decision, told)
+    decisions = {decision.uid: decision for decision in told.decisions}
+    popped = {record.uid for record in told.records if record.cause == "popped"}
+    for uid in decisions.keys() - popped:  # it was asked about earlier, and an extender has answered
+        _decided(judge, account, decisions[uid], told)
     for record in told.records:
         _moved(judge, account, record)
+        if record.cause == "popped" and record.uid in decisions:
+            _decided(judge, account, decisions[record.uid], told)
     for note in told.notes:
         _remarked(judge, account, note)
-    for effect in told.effects:
-        if isinstance(effect, (Bind, Evict)):
-            account.fresh[effect.id] = effect
 
 
 def _moved(judge: Judge, account: Account, record: Record) -> None:
@@ -147,17 +147,16 @@ def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision)
     problems = objections(believed, pod, node, away)
     if problems:
         judge.blame("S8", f"pod {pod.key} would not fit on {name} without its victims: {'; '.join(problems)}")
-    for victim in victims:
-        if not objections(believed, pod, node, [uid for uid in away if uid != victim.uid]) and not believed_promises(
-            believed, node.name, pod
-        ):
+    for victim in victims if not _promised(account, node.name, pod) else ():
+        if not objections(believed, pod, node, [uid for uid in away if uid != victim.uid]):
             judge.blame("S8", f"{victim.key} need not leave {name} for {pod.key}")
     _again(judge, account, pod, name, tuple(away))
 
 
-def believed_promises(view: View, node: str, pod: PodFacts) -> bool:
-    """Whether other pods were promised room there, which the second opinion does not count."""
-    return any(other.promised == node and not other.node and other.uid != pod.uid for other in view.pods.values())
+def _promised(account: Account, node: str, pod: PodFacts) -> bool:
+    """Whether others were promised room there, which the second opinion does not count."""
+    core = account.process.core
+    return core is not None and any(other.uid != pod.uid for other in core.queue.nominated().get(node, ()))
 
 
 def _again(judge: Judge, account: Account, pod: PodFacts, node: str, victims: tuple[str, ...]) -> None:
@@ -232,8 +231,9 @@ def _sends_evict(judge: Judge, account: Account, effect: Evict) -> None:
     if preemptor is None:
         judge.blame("S8", f"{effect.pod} is evicted, and nobody chose it")
         return
-    account.evicted[preemptor, effect.uid] += 1
-    if account.evicted[preemptor, effect.uid] > 1:
+    pair = account.evicting[effect.id] = (preemptor, effect.uid)
+    account.evicted[pair] += 1
+    if account.evicted[pair] > 1:
         judge.blame("S8", f"{effect.pod} is evicted twice for the same pod")
 
 

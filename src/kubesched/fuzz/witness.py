@@ -39,13 +39,12 @@ class Account:
         self.victims: dict[str, tuple[str, tuple[str, ...]]] = {}  # preemptor → node, victims of its last round
         self.rounds: Counter[str] = Counter()  # preemptor → how often it chose victims
         self.for_whom: dict[str, str] = {}  # victim → preemptor
-        self.evicting: dict[int, str] = {}  # effect → victim
+        self.evicting: dict[int, tuple[str, str]] = {}  # effect → preemptor, victim
         self.reserved: set[str] = set()
         self.flushed: set[str] = set()  # uids woken by nothing but the flush
         self.attempts: Counter[str] = Counter()  # uid → attempts since the quiet began
         self.failed: set[str] = set()  # uids whose last attempt ended with an error
         self.effects = 0
-        self.fresh: dict[int, Bind | Evict] = {}
 
     @property
     def connection(self) -> Connection:
@@ -62,8 +61,9 @@ class Account:
         if isinstance(effect, Bind) and answer.failure is not None and answer.failure.applied == "no":
             self._settle(effect.uid)
         elif isinstance(effect, Evict) and answer.failure is not None:
-            preemptor = self.for_whom.get(effect.uid, "")
-            self.evicted[preemptor, effect.uid] -= 1
+            pair = self.evicting.pop(effect.id, None)
+            if pair is not None and answer.failure.reason != "NotFound":
+                self.evicted[pair] -= 1
 
     def _settle(self, uid: str) -> None:
         self.binds[uid] = [sent for sent in self.binds.get(uid, ()) if sent.open or sent.alive]

@@ -29,7 +29,7 @@ from kubesched.framework.events import POD, Action, Hint, QueueingHint
 from kubesched.framework.extender import Proposal, Proposals
 from kubesched.framework.hooks import Nomination, Write
 from kubesched.framework.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
-from kubesched.framework.tools import Tools
+from kubesched.framework.tools import Leaving, Tools
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -105,7 +105,8 @@ class DefaultPreemption:
         return _UNDER_WAY if self.tools is not None and self.tools.preempting(pod) else SUCCESS
 
     def post_filter(self, cycle: Cycle, pod: PodInfo, rejected: Rejected) -> Nomination | Status:
-        problem = ineligible(cycle, pod, rejected)
+        leaving = self.tools.leaving(pod) if self.tools is not None and self.tools.attached else None
+        problem = ineligible(cycle, pod, rejected, leaving)
         if problem:
             return unschedulable(f"preemption: {problem}")
         if not len(cycle.nodes):
@@ -139,15 +140,21 @@ def _never(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> Queu
 # ── may it? ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def ineligible(cycle: Cycle, pod: PodInfo, rejected: Rejected) -> str:
-    """Why this pod must not preempt now; empty if it may."""
+def ineligible(cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Leaving | None = None) -> str:
+    """Why this pod must not preempt now; empty if it may.
+
+    Args:
+        leaving: victims it has chosen already and that cannot be seen to go yet.
+    """
     if pod.pod.spec.preemption_policy == "Never":
         return NEVER
-    name = pod.pod.status.nominated_node_name
+    name = leaving.node if leaving is not None else pod.pod.status.nominated_node_name
+    unseen = leaving.uids if leaving is not None else ()
     node = cycle.nodes.named(name) if name else None
     if node is None or rejected.status(node.row).code is Code.UNRESOLVABLE:
         return ""  # an earlier promise, if there was one, is worth nothing any more
-    if any(other.priority < pod.priority and _is_preempted(other.pod) for other in node.pods):
+    # The watch may be slower than the answer to a deletion; kube-scheduler would evict once more meanwhile.
+    if any(other.priority < pod.priority and (other.uid in unseen or _is_preempted(other.pod)) for other in node.pods):
         return STILL_GOING
     return ""
 

@@ -171,6 +171,9 @@ class Desk:
     def preempting(self, uid: str) -> bool:
         return False
 
+    def leaving(self, uid: str) -> None:
+        return None
+
 
 # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────
 
