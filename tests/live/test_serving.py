@@ -253,7 +253,11 @@ def test_explain_tells_how_a_pod_came_where_it_is() -> None:
         assert told["attempt"]["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
         assert [move["cause"] for move in told["story"]] == ["admitted", "popped", "unfit"]
         assert "NodeAdd" in told["wakes"]
+        assert told["now"][0] == "default/big  unschedulable: 0 of 1 nodes fit"
         assert (await ask(f"{EXPLAIN}?pod=big")).json == told
+        why = (await ask(f"{EXPLAIN}?pod=big&node=n1")).json["now"]
+        assert any("NodeResourcesFit" in line for line in why)
+        assert (await ask(f"{EXPLAIN}?pod=big&node=n9")).json["now"] == ["there is no node n9"]
         assert (await ask(f"{EXPLAIN}?pod=nobody")).status == 404
         assert (await ask(EXPLAIN)).status == 400
 

@@ -23,14 +23,17 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "bench": "Measure how many pods a second are placed here.",
         "config": "Check scheduler configurations, and show what they mean.",
         "conformance": "Replay recorded decisions of kube-scheduler.",
+        "explain": "Say where a pod goes in a cluster of files, and why.",
         "crd": "Make the CustomResourceDefinition of a class.",
         "manifests": "Print what it takes to run in a cluster.",
         "new": "Begin something of your own: a plugin.",
         "plugins": "List plugins, and print the manual page of one.",
+        "queue": "Show who waits to be scheduled, and for what.",
         "rbac": "Print the rights a configuration needs.",
         "replay": "Fold a journal into a fresh scheduler, and see that it decides the same.",
         "sim": "Play a scenario in virtual time.",
         "tutorial": "Play the seven schedulers of the tutorial.",
+        "up": "Start a whole cluster in this process, for kubectl.",
     }
 )
 """Every command with its line of help; what is called `some-name` is in cli/some_name.py."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kubesched.api.time import format_micro
@@ -12,6 +12,8 @@ from kubesched.config.schema import Configuration
 from kubesched.core.core import Core
 from kubesched.core.queue import PriorityQueue
 from kubesched.explain.fields import fields
+from kubesched.explain.text import told, why_not
+from kubesched.framework.plain import plain
 from kubesched.framework.queued import QueuedPod
 from kubesched.framework.records import Record, State
 from kubesched.telemetry.metrics import Levels, Metrics
@@ -105,20 +107,20 @@ class CoreAnswers:
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def explain(self, pod: str) -> Json | None:
+    def explain(self, pod: str, node: str = "") -> Json | None:
         core = self._core
         key = pod if "/" in pod else f"default/{pod}"
         state, decision = core.state(key), core.why(key)
         if state is None and decision is None:
             return None
-        told: Json = {"pod": key, "story": [_move(record) for record in core.story(key)]}
+        account: Json = {"pod": key, "story": [_move(record) for record in core.story(key)]}
         if state is not None:
-            told.update(state=state.value, says=STATE_WORDS[state])
+            account.update(state=state.value, says=STATE_WORDS[state])
         uid = core.life.uid_of(key)
         if uid is not None:
-            told.update(self._waiting(uid))
+            account.update(self._waiting(uid))
         if decision is not None:
-            told["attempt"] = {
+            account["attempt"] = {
                 "number": decision.number,
                 "at": format_micro(decision.at),
                 "outcome": decision.outcome.value,
@@ -126,7 +128,26 @@ class CoreAnswers:
                 "message": decision.message,
                 "decision": fields(decision),
             }
-        return told
+        now = list(self._now(key, node))
+        if now:
+            account["now"] = now
+        return account
+
+    def _now(self, key: str, node: str) -> Iterator[str]:
+        """What an attempt would find at this moment, every plugin asked about every node; why not this node."""
+        core, pod = self._core, self._core.mirror.pods.get(key)
+        if pod is None or pod.spec.node_name or pod.spec.scheduler_name not in core.profiles:
+            return
+        profile = core.profiles[pod.spec.scheduler_name]
+        if profile.extenders:
+            return  # they would have to be asked, and would not know that it is only a question
+        decision, info = core.what_if(pod, exhaustive=True), PodInfo(pod)
+        if not node:
+            yield from told(decision, info, core.nodes, profile)
+        elif core.nodes.named(node) is None:
+            yield f"there is no node {plain(node)}"
+        else:
+            yield from why_not(decision, info, core.nodes, node)
 
     def _waiting(self, uid: str) -> Json:
         queue = self._core.queue
@@ -135,7 +156,7 @@ class CoreAnswers:
 
     def _queued(self, pod: QueuedPod) -> Json:
         state = self._core.life.state(pod.uid)
-        told: Json = {
+        account: Json = {
             "pod": pod.info.key,
             "place": _PLACES.get(state, "") if state is not None else "",
             "priority": pod.priority,
@@ -144,15 +165,15 @@ class CoreAnswers:
             "wakes": self._core.queue.alarm(pod.uid) or "",
         }
         if pod.rejectors:
-            told["rejectors"] = sorted(pod.rejectors)
+            account["rejectors"] = sorted(pod.rejectors)
         if pod.gate:
-            told["gate"] = pod.gate
-        return told
+            account["gate"] = pod.gate
+        return account
 
     def queue(self) -> Json:
         core, queue = self._core, self._core.queue
         queued = list(queue) if isinstance(queue, PriorityQueue) else []
-        told: Json = {
+        account: Json = {
             "counts": dict(queue.counts()),
             "pods": [self._queued(pod) for pod in queued[:_LISTED_AT_MOST]],
             "inFlight": [
@@ -165,12 +186,12 @@ class CoreAnswers:
             "leads": self._leads(),
         }
         if len(queued) > _LISTED_AT_MOST:
-            told["leftOut"] = len(queued) - _LISTED_AT_MOST
+            account["leftOut"] = len(queued) - _LISTED_AT_MOST
         if core.unsynced:
-            told["waitsFor"] = sorted(core.unsynced)
+            account["waitsFor"] = sorted(core.unsynced)
         if core.draining:
-            told["draining"] = True
-        return told
+            account["draining"] = True
+        return account
 
 
 def _move(record: Record) -> Json:

@@ -38,8 +38,8 @@ class Answers(Protocol):
     def metrics(self) -> bytes: ...
     def resources(self) -> bytes: ...
     def configuration(self) -> Json: ...
-    def explain(self, pod: str) -> Json | None:
-        """How a pod came to where it is; None for one that is not known."""
+    def explain(self, pod: str, node: str = "") -> Json | None:
+        """How a pod came to where it is, and what an attempt would find now; None for a pod that is not known."""
         ...
 
     def queue(self) -> Json: ...
@@ -162,7 +162,7 @@ class Face:
         pod = request.query.get("pod", "")
         if not pod:
             return _status(400, "BadRequest", f"say which: {EXPLAIN}?pod=namespace/name")
-        told = await self._between(lambda: self._answers.explain(pod))
+        told = await self._between(lambda: self._answers.explain(pod, request.query.get("node", "")))
         if told is None:
             problem = f"pod {pod} is not known: it does not exist, is bound already, or names another scheduler"
             return _status(404, "NotFound", problem)
