@@ -62,6 +62,14 @@ golden: $(READY) ## write the recorded answers again, for review with git diff
 deploy-files: $(READY) ## write what is made under deploy/ again
 	@$(BIN)/python -m tools.deploy_files
 
+.PHONY: docs
+docs: $(READY) ## write the pages that are made from the program
+	@$(BIN)/python tools/docs.py
+
+.PHONY: diagrams
+diagrams: $(READY) ## of those, the picture of a pod's states
+	@$(BIN)/python tools/docs.py lifecycle
+
 # ── for the long run ─────────────────────────────────────────────────────────────────────────────
 
 .PHONY: conformance

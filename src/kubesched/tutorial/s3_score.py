@@ -11,7 +11,7 @@ from kubesched.tutorial.stage import Stage
 
 class NodeNumber:
     def score(self, cycle, pod, node):
-        return 10 if pod.name[-1].isdigit() and pod.name[-1] == node.name[-1] else 0
+        return 10 if pod.name[-1].isdecimal() and pod.name[-1] == node.name[-1] else 0
 
 
 def scheduler(score=None):

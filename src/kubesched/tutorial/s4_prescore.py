@@ -19,7 +19,7 @@ class Suffix:
 
 class NodeNumber(s3_score.NodeNumber):
     def pre_score(self, cycle, pod, nodes):
-        if not pod.name[-1].isdigit():
+        if not pod.name[-1].isdecimal():
             return SKIP
         cycle.put(Suffix(pod.name[-1]))
         return SUCCESS

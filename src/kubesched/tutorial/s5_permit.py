@@ -14,7 +14,7 @@ class NodeNumber(s4_prescore.NodeNumber):
     tools: Tools  # every plugin is given its own
 
     def permit(self, cycle, pod, node):
-        if not node[-1].isdigit():
+        if not node[-1].isdecimal():
             return SUCCESS
         self.tools.allow_after(pod, seconds(int(node[-1])))  # node9 binds nine seconds later
         return Wait(seconds(10))

@@ -8,6 +8,7 @@ Everything happens in virtual time, so even the five minutes of stage 6 are over
 
 from __future__ import annotations
 
+import ast
 import difflib
 import inspect
 from collections.abc import Callable, Iterator
@@ -54,13 +55,11 @@ class Stage:
         return Path(self.module.__file__ or "").read_text(encoding="utf-8")
 
     def difference(self) -> str:
-        """What this file has that the one before has not, as a diff; the whole file where there is none before."""
+        """What this program has that the one before has not, as a diff; the whole file where there is none before."""
         if self.after is None:
             return self.source
-        before = Path(self.after.__file__ or "")
-        now = Path(self.module.__file__ or "")
-        old, new = before.read_text(encoding="utf-8").splitlines(), self.source.splitlines()
-        lines = difflib.unified_diff(old, new, before.name, now.name, lineterm="", n=2)
+        before, now = (Path(module.__file__ or "") for module in (self.after, self.module))
+        lines = difflib.unified_diff(_program(before), _program(now), before.name, now.name, lineterm="", n=2)
         return "\n".join(lines) + "\n"
 
     def run(self) -> Run:
@@ -78,6 +77,12 @@ class Stage:
         """Run the stage and print what happens."""
         for line in self.lines():
             print(line)
+
+
+def _program(path: Path) -> list[str]:
+    """The lines of a file behind what it says about itself."""
+    text = path.read_text(encoding="utf-8")
+    return text.splitlines()[ast.parse(text).body[0].end_lineno :]
 
 
 class Run:
