@@ -49,7 +49,7 @@ class Serving:
         else:
             made = make_certificates(names)
             self.authority = made.ca
-            _load_from_memory(self.context, made.server_certificate + made.server_key)
+            load_from_memory(self.context, made.server_certificate + made.server_key)
 
     def refresh(self) -> bool:
         """Read the files again if they have changed; True if so.  A bad pair is an error, and the old one stays."""
@@ -99,7 +99,8 @@ class Serving:
                 raise ConfigError("", problem, "write them as OpenSSL does: ECDHE-ECDSA-AES128-GCM-SHA256") from None
 
 
-def _load_from_memory(context: ssl.SSLContext, pem: bytes) -> None:
+def load_from_memory(context: ssl.SSLContext, pem: bytes) -> None:
+    """Give a context a certificate and its key without leaving either on a disk."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("kubesched-serving")
         with os.fdopen(descriptor, "wb") as file:
