@@ -14,11 +14,32 @@ from kubesched.sim.expectation import Account, Told
 from kubesched.telemetry.logs import Log
 from kubesched.telemetry.words import STATE_WORDS, story
 
-LEVELS = (None, 2, 4, 5, 10)  # -v, -vv … as klog's levels: outcomes, attempts, moves and verdicts, scores
+LEVELS = (0, 2, 4, 5, 10)  # -v, -vv … as klog's levels: outcomes, attempts, moves and verdicts, scores
 
-verbose = click.option(
-    "-v", "verbose", count=True, help="Log lines on stderr: -v outcomes, -vv attempts, -vvv moves, -vvvv scores."
-)
+
+def _level(ctx: click.Context, _: click.Parameter, count: int) -> int:
+    """The level klog would have: as it was given, or by how often the flag was."""
+    given: int | None = ctx.meta.get(_GIVEN)
+    return LEVELS[min(count, len(LEVELS) - 1)] if given is None else given
+
+
+def _keep(ctx: click.Context, _: click.Parameter, level: int | None) -> None:
+    ctx.meta[_GIVEN] = level
+
+
+_GIVEN = f"{__name__}.level"
+
+
+def verbose(command: Callable[..., object]) -> Callable[..., object]:
+    """`-v`, `-vv` … and, as kube-scheduler has it, `-v=6`: how much is logged."""
+    said = "Log lines on stderr: -v outcomes, -vv attempts, -vvv moves, -vvvv scores; or klog's number, -v=6."
+    counted = click.option("-v", "verbose", count=True, callback=_level, help=said)
+    numbered = click.option(
+        "--v", type=click.IntRange(0, 10), expose_value=False, is_eager=True, callback=_keep, hidden=True
+    )
+    return numbered(counted(command))
+
+
 story_of = click.option("--story", metavar="POD", multiple=True, help="Tell every move of this pod, and where it is.")
 explain = click.option("--explain", metavar="POD", multiple=True, help="Say how the last attempt for this pod went.")
 
@@ -30,8 +51,7 @@ class Listening:
         self._story = [key_of(pod) for pod in story]
         self._explain = [key_of(pod) for pod in explain]
         self._account = Account((*self._story, *self._explain))
-        level = LEVELS[min(verbose, len(LEVELS) - 1)]
-        self._log = None if level is None else Log(level)
+        self._log = Log(verbose) if verbose else None
 
     @property
     def listeners(self) -> list[Listener]:

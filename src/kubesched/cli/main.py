@@ -91,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status.  Whatever a user can mend is said on stderr, without a traceback."""
     try:
-        status = kubesched.main(args=arguments, prog_name="kubesched", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else arguments
+        status = kubesched.main(args=[_like_klog(one) for one in given], prog_name="kubesched", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -107,6 +108,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     return status if isinstance(status, int) else 0
+
+
+def _like_klog(argument: str) -> str:
+    """`-v=6`, as Kubernetes' own programs take it, is `--v=6` to click."""
+    return f"-{argument}" if argument.startswith("-v=") else argument
 
 
 def _complain(lines: Sequence[str]) -> None:

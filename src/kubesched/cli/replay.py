@@ -57,6 +57,7 @@ def replay(
     reading = Reading(journal)
     core = core_of(reading.head, journal, plugins_from or journal.parent)
     reading.kinds = core.own_kinds
+    core.verbosity = verbose
     listening = Listening(verbose, story, explain)
     run = _Run(iter(reading), until)
     count = fold(run.entries(), Tap(core, *listening.listeners), seen=run.seen)

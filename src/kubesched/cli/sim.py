@@ -79,7 +79,7 @@ def sim(
         listening = Listening(verbose, story, explain)
         with _progress(scenario, until, quiet=as_json or verbose > 0) as progress:
             heard: list[Listener] = [*listening.listeners, *progress]
-            played = play(scenario, seed=seed, until=until, journal=journal, listeners=heard)
+            played = play(scenario, seed=seed, until=until, journal=journal, verbosity=verbose, listeners=heard)
         ok = ok and played.ok
         if as_json:
             told.append(_summary(played))

@@ -78,11 +78,22 @@ def objects(
         said: the configuration file, as `placed` says; `election` and `profiles` are what it means.
     """
     return [
+        *_namespace(placing),
         _account(placing),
         *role_objects(election, profiles, placing),
         _config_map(said, placing),
         _deployment(placing),
     ]
+
+
+_THERE_ALREADY = ("default", "kube-system")
+
+
+def _namespace(placing: Placing) -> list[Json]:
+    """A namespace of its own; those that every cluster has are left alone."""
+    if placing.namespace in _THERE_ALREADY:
+        return []
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": placing.namespace}}]
 
 
 # ── the account and its rights ───────────────────────────────────────────────────────────────────────────────

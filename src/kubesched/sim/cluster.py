@@ -141,7 +141,10 @@ class Cluster:
         kind = obj.get("kind")
         if kind not in self.kinds:
             known = ", ".join(sorted(self.kinds))
-            raise ApiError(400, "BadRequest", f"kind: {kind!r} is not a kind this cluster keeps; it keeps {known}")
+            remedy = "a kind of your own is kept where a plugin says that it reads it"
+            raise ApiError(
+                400, "BadRequest", f"kind: {kind!r} is not a kind this cluster keeps; it keeps {known}; {remedy}"
+            )
         return str(kind)
 
     def _place(self, kind: str, namespace: str) -> str:

@@ -60,6 +60,7 @@ def play(
     until: Duration | None = None,
     journal: Path | str | None = None,
     checks: bool = True,
+    verbosity: int = 4,
     listeners: Iterable[Listener] = (),
 ) -> Played:
     """Play a scenario to its end.  Raises InvalidScenario, JournalError.
@@ -69,12 +70,14 @@ def play(
         until: likewise.
         journal: where to write the journal of the run.
         checks: verify the core's invariants after every event.
+        verbosity: the finest remarks of plugins that the listeners care for.
         listeners: told of every event.
     """
     scenario = structs.replace(
         scenario, seed=scenario.seed if seed is None else seed, until=scenario.until if until is None else until
     )
     core = core_of(scenario, checks)
+    core.verbosity = verbosity
     head = head_of(scenario)
     account = Account(tuple(expectation.pod for expectation in scenario.expect))
     with Simulation(core, seed=scenario.seed, latency=scenario.latency, journal=journal, head=head) as simulation:

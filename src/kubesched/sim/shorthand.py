@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from kubesched.api.kinds import KNOWN
 from kubesched.api.objects import KINDS, NodeSpec, NodeStatus, PodSpec, UnreadableObject, read
 from kubesched.api.time import Duration
 from kubesched.config.faults import did_you_mean, shown
@@ -57,13 +58,19 @@ def objects_of(fields: Fields) -> list[Made]:
 def _full(fields: Fields) -> list[Made]:
     """An object in Kubernetes' spelling.  Only what makes it an object is checked: a scheduler must bear the rest."""
     kind = fields.raw("kind")
-    if kind not in KINDS:
+    if kind not in KINDS and not _is_custom(fields):
         remedy = did_you_mean(str(kind), KINDS) or f"kinds a scheduler reads: {', '.join(sorted(KINDS))}"
         fields.fault("kind", f"must be a kind a scheduler reads, not {described(kind)}", remedy)
         return []
     fields.inner("metadata").name("name")
     obj = {key: fields.raw(key) for key in fields.present if key != "lifetime"}
     return [Made(obj, fields.duration("lifetime", least=1))]
+
+
+def _is_custom(fields: Fields) -> bool:
+    """Whether it may be a resource of one's own: which of those anybody reads, the plugins will say."""
+    group, slash, _ = str(fields.raw("apiVersion") or "").partition("/")
+    return bool(slash) and "." in group and group not in {kind.group for kind in KNOWN.values()}
 
 
 # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -57,7 +57,9 @@ class NodeNumber:
         return SUCCESS
 
     def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
-        return 10 if last_digit(node.name) == cycle.get(_Digit).value else 0
+        noted = cycle.find(_Digit)  # not there where a configuration leaves pre_score out
+        digit = last_digit(pod.name) if noted is None else noted.value
+        return 10 if digit is not None and last_digit(node.name) == digit else 0
 
     def permit(self, cycle: Cycle, pod: PodInfo, node: str) -> Status | Wait:
         digit = last_digit(node)

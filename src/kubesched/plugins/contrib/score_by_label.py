@@ -7,13 +7,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec import Meta, Struct
 
-from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.types import Scores
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.profile import MAX_SCORE
-from kubesched.framework.status import SUCCESS, Status
 from kubesched.framework.tools import Tools
 
 _INT64_MAX = 2**63 - 1
@@ -44,7 +42,7 @@ class ScoreByLabel:
     Answers:       a score. A label that is absent, no integer, or negative counts as 0.
     Args:          labelKey, the label to read (score-by-label).
     Wakes on:      nothing: it never turns a pod down.
-    Tiers:         pre_score, score, normalize_score.
+    Tiers:         score, normalize_score.
     """
 
     name = "ScoreByLabel"
@@ -53,13 +51,10 @@ class ScoreByLabel:
         self._label = args.label_key
         self.tools = tools
 
-    def pre_score(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:
-        cycle.put(_Asked(nodes.names))
-        return SUCCESS
-
     def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
         score = points(node.labels.get(self._label))
         if self.tools.heard(_DETAIL):
+            self._asked(cycle).append(node.name)
             self._remark(pod, f"Label score for node {node.name} is {self._label} = {score}")
         return score
 
@@ -72,9 +67,17 @@ class ScoreByLabel:
         else:  # larger than a column can multiply: exactly, one by one
             final = np.array([int(score) * MAX_SCORE // highest for score in scores], np.int64)
         if self.tools.heard(_DETAIL):
-            for name, score in zip(cycle.get(_Asked).names, final.tolist(), strict=True):
+            for name, score in zip(self._asked(cycle), final.tolist(), strict=True):
                 self._remark(pod, f"Final score for node {name} is {score}")
         return final
+
+    def _asked(self, cycle: Cycle) -> list[str]:
+        """The names of the nodes that have been scored in this cycle, to be remarked on once more."""
+        asked = cycle.find(_Asked)
+        if asked is None:
+            asked = _Asked([])
+            cycle.put(asked)
+        return asked.names
 
     def _remark(self, pod: PodInfo, text: str) -> None:
         self.tools.note(text, verbosity=_DETAIL, pod=pod.key)
