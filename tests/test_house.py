@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.tidy import lengths
 
 SRC = Path(__file__).parents[1] / "src" / "kubesched"
 
@@ -119,9 +120,27 @@ def spelled(called: ast.expr) -> str | None:
     return None
 
 
+ONE_SCREEN = 60  # lines
+LONG_BY_NATURE = {"schedule"}  # it is the algorithm, and splitting it would hide it
+
+
+def second_screens(core: Path) -> list[str]:
+    """The functions of the core that need one, as `file:line: name has so many lines`."""
+    return [
+        f"{path.relative_to(core).as_posix()}:{line}: {name} has {count} lines"
+        for path in sorted(core.rglob("*.py"))
+        for name, (line, count) in lengths(path.read_text(encoding="utf-8")).items()
+        if count > ONE_SCREEN and name[name.rfind(".") + 1 :].islower() and name not in LONG_BY_NATURE
+    ]
+
+
 def test_the_house_keeps_its_rules() -> None:
     broken = broken_rules(SRC)
     assert not broken, "\n".join(["the house rules are broken:", *broken])
+
+
+def test_no_function_of_the_core_needs_a_second_screen() -> None:
+    assert second_screens(SRC / "core") == []
 
 
 # ── and the rules have teeth ─────────────────────────────────────────────────────────────────────
@@ -273,4 +292,15 @@ def test_every_breach_is_told_in_order_and_once(tmp_path: Path) -> None:
         "core/bad.py:1: core may not import explain",
         "core/bad.py:2: core is pure and may not import time",
         "core/bad.py:3: core may not import plugins",
+    ]
+
+
+def test_a_function_that_needs_a_second_screen_is_named(tmp_path: Path) -> None:
+    body = "        pass\n" * ONE_SCREEN
+    (tmp_path / "queue").mkdir()
+    (tmp_path / "queue" / "bad.py").write_text(f"class Big:\n    def short(self): ...\n\n    def long(self):\n{body}")
+    (tmp_path / "schedule.py").write_text(f"def schedule():\n{body}\n\ndef attempt():\n{body}")
+    assert second_screens(tmp_path) == [
+        f"queue/bad.py:4: Big.long has {ONE_SCREEN + 1} lines",
+        f"schedule.py:{ONE_SCREEN + 4}: attempt has {ONE_SCREEN + 1} lines",
     ]
