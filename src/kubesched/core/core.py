@@ -181,7 +181,7 @@ class Core:
         profile = self.profiles[info.pod.spec.scheduler_name]
         if info.pod.terminating:
             self.publish(info, profile, "FailedScheduling", f"skip schedule deleting pod: {info.key}", warning=True)
-            self.queue.done(info.uid)
+            self.queue.delete(info.uid, self.now)  # and the room it was promised
             self.life.move(info, "gone", "it is being deleted")
             return
         self.cycles += 1
@@ -225,9 +225,10 @@ class Core:
         if decision.placed:
             self.flying.launch(queued, cycle, profile, decision)
         else:
-            self.failing.unfit(queued, profile, decision)
+            # The evictions first: a pod that comes back must not choose victims again before these are answered.
             if decision.post_filter is not None and decision.post_filter.victims:
                 self.evictions.begin(queued.info, profile, decision)
+            self.failing.unfit(queued, profile, decision)
 
     # ── wishes of plugins ────────────────────────────────────────────────────────────────────────────────────
 
