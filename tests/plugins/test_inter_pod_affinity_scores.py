@@ -210,7 +210,7 @@ POD_CHANGES: dict[str, tuple[Pod, Pod | None, Pod | None, QueueingHint]] = {
     "its own labels change": (NEAR, NEAR, changed(NEAR, app="web"), QUEUE),
     "another waiting pod changes": (NEAR, pod("w", DB), pod("w", WEB), SKIP),
     "no terms match nobody": (wants(), None, WEB_ON_A, SKIP),
-    # Hints look at names alone: a namespace named by a selector is not looked up.
+    # Without a cluster to look at, names are all there is: a namespace named by a selector is not looked up.
     "one comes in a namespace a selector names": (
         wants(near(term("zone", namespaceSelector={"matchLabels": {"team": "two"}}))),
         None,
@@ -258,9 +258,10 @@ def test_a_nodes_change_wakes(case: str) -> None:
 
 
 def test_what_is_listened_to() -> None:
-    pods, nodes = InterPodAffinity().events_to_register()
+    pods, nodes, namespaces = InterPodAffinity().events_to_register()
     assert (pods.resource, pods.action) == (POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE)
     assert (nodes.resource, nodes.action) == (NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
+    assert namespaces.resource == "Namespace"  # kube-scheduler does not listen to them
 
 
 # ── arguments and signature ──────────────────────────────────────────────────────────────────────────────────

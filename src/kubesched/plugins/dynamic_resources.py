@@ -6,7 +6,7 @@ did not, and that its operator is told what to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -163,6 +163,10 @@ class DynamicResources:
             return unschedulable("pods with dra resource claims are not signable")
         scalars = (name for name, amount in pod.requests.items() if amount > 0 and is_scalar_resource(name))
         return (("v1.Pod.Spec.DynamicResources", tuple(sorted(scalars))),)
+
+    def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
+        """Which resources stand for devices."""
+        return cycle.objects.changed(DeviceClass)
 
 
 # ── extended resources that stand for devices ────────────────────────────────────────────────────────────────

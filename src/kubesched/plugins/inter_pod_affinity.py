@@ -17,12 +17,13 @@ from kubesched.cluster.podinfo import AffinityTerm, PodInfo
 from kubesched.cluster.table import NodeTable
 from kubesched.cluster.types import Mask, Scores
 from kubesched.framework.cycle import Cycle
-from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint
+from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint, resource_name
 from kubesched.framework.hooks import RESTLESS, Signature
 from kubesched.framework.profile import MAX_SCORE
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from kubesched.framework.tools import Tools
 from kubesched.framework.vector import Verdict
+from kubesched.plugins.affinity_hints import matches_all, namespace_helps, node_helps, pod_helps
 from kubesched.plugins.domains import DomainCounts, Gathering
 
 NOT_NEAR = "node(s) didn't match pod affinity rules"
@@ -80,7 +81,7 @@ class Requirements:
         for term in other.required_anti_affinity:
             if term.matches(pod.namespace, pod.labels, self.namespace_labels):
                 self.unwelcome.add(term.topology_key, row, sign)
-        if _matches_all(self.affinity, other.namespace, other.labels):
+        if matches_all(self.affinity, other.namespace, other.labels):
             for term in self.affinity:
                 self.near.add(term.topology_key, row, sign)
         for term in self.anti_affinity:
@@ -121,7 +122,7 @@ class InterPodAffinity:
     Answers:       UnschedulableAndUnresolvable where affinity is not met; Unschedulable where anti-affinity is
                    not, since evicting the others would help.
     Wakes on:      a pod that its terms mean comes, goes or changes its labels; the pod's own labels change; a
-                   node comes or changes its labels.
+                   node comes or changes its labels; a namespace that a term may mean changes.
     Tiers:         filter, filter_all, score, score_all.
     Same as:       kube-scheduler InterPodAffinity, v1.36.
     """
@@ -255,35 +256,23 @@ class InterPodAffinity:
         return (
             Hint(POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._after_pod),
             Hint(NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._after_node),
+            Hint(resource_name(Namespace), Action.ADD | Action.UPDATE | Action.DELETE, self._after_namespace),
         )
 
     def _after_pod(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
         if pod.errors or (isinstance(old, Pod) and isinstance(new, Pod) and new.uid == pod.uid):
             return QueueingHint.QUEUE
-        if not all(_has_place(version) for version in (old, new) if isinstance(version, Pod)):
-            return QueueingHint.SKIP
-        was_near, is_near = (_meets(pod.required_affinity, version) for version in (old, new))
-        was_away, is_away = (_meets(pod.required_anti_affinity, version) for version in (old, new))
-        if is_near and not was_near:
-            return QueueingHint.QUEUE
-        if was_away and not is_away:
-            return QueueingHint.QUEUE
-        if isinstance(old, Pod) and new is None:
-            minded = PodInfo(old).required_anti_affinity
-            return _queue_if(_matches_all(minded, pod.namespace, pod.labels))
-        return QueueingHint.SKIP
+        was, now = (version if isinstance(version, Pod) else None for version in (old, new))
+        return _queue_if(pod_helps(pod, was, now, self.tools))
 
     def _after_node(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
         if pod.errors or not isinstance(new, Node):
             return _queue_if(bool(pod.errors))
-        near = [term.topology_key for term in pod.required_affinity]
-        away = [term.topology_key for term in pod.required_anti_affinity]
-        if not isinstance(old, Node):
-            return _queue_if(bool(away) or any(key in new.labels for key in near))
-        return _queue_if(
-            any(key in new.labels and old.labels.get(key) != new.labels[key] for key in near)
-            or any(key in old.labels and old.labels[key] != new.labels.get(key) for key in away)
-        )
+        return _queue_if(node_helps(pod, old if isinstance(old, Node) else None, new, self.tools))
+
+    def _after_namespace(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+        namespace = old if new is None else new
+        return _queue_if(namespace is not None and namespace_helps(pod, namespace))
 
     def context(self, cycle: Cycle) -> Hashable:
         return cycle.table.neighbours.shape, cycle.objects.changed(Namespace)
@@ -293,7 +282,7 @@ class InterPodAffinity:
         if pod.errors:
             return None
         own = pod.affinity_key if pod.has_affinity else b""
-        meant = _matches_all(_with_namespaces(pod.required_affinity, cycle.objects), pod.namespace, pod.labels)
+        meant = matches_all(_with_namespaces(pod.required_affinity, cycle.objects), pod.namespace, pod.labels)
         return own, meant, self._interested(cycle, pod), cycle.objects.changed(Namespace)
 
     def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
@@ -351,11 +340,6 @@ def _with_names(term: AffinityTerm, objects: Objects) -> AffinityTerm:
     return term._replace(namespaces=term.namespaces.union(names))
 
 
-def _matches_all(terms: Sequence[AffinityTerm], namespace: str, labels: Mapping[str, str]) -> bool:
-    """Whether every one of a pod's own terms means a pod with these labels; no terms mean nobody."""
-    return bool(terms) and all(term.matches(namespace, labels, None) for term in terms)
-
-
 def _meant(table: NodeTable, terms: Sequence[AffinityTerm]) -> Iterator[PodClass]:
     """The groups of pods that all of a pod's own terms mean."""
     if not terms:
@@ -366,7 +350,7 @@ def _meant(table: NodeTable, terms: Sequence[AffinityTerm]) -> Iterator[PodClass
     else:
         groups = (group for name in sorted(first.namespaces) for group in table.neighbours.classes(name))
     for group in groups:
-        if _matches_all(terms, group.namespace, group.labels):
+        if matches_all(terms, group.namespace, group.labels):
             yield group
 
 
@@ -397,7 +381,7 @@ def _unwelcome(table: NodeTable, pod: PodInfo, namespace_labels: Mapping[str, st
 
 def _may_be_first(required: Requirements, pod: PodInfo) -> bool:
     """Whether nobody matches the pod's affinity anywhere and it would match it itself: someone has to begin."""
-    return not required.near and _matches_all(required.affinity, pod.namespace, pod.labels)
+    return not required.near and matches_all(required.affinity, pod.namespace, pod.labels)
 
 
 def _has_preferences(pod: PodInfo) -> bool:
@@ -405,14 +389,6 @@ def _has_preferences(pod: PodInfo) -> bool:
     if affinity is None:
         return False
     return any(one is not None and one.preferred for one in (affinity.pod_affinity, affinity.pod_anti_affinity))
-
-
-def _has_place(pod: Pod) -> bool:
-    return bool(pod.spec.node_name or pod.status.nominated_node_name)
-
-
-def _meets(terms: Sequence[AffinityTerm], version: KubeObject | None) -> bool:
-    return isinstance(version, Pod) and _matches_all(terms, version.namespace, version.labels)
 
 
 def _any(masks: Iterable[Mask]) -> Mask:

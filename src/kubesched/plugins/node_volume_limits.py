@@ -23,7 +23,7 @@ from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.objects import Objects
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.framework.cycle import Cycle
-from kubesched.framework.events import POD, Action, Hint, QueueingHint, resource_name
+from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint, resource_name
 from kubesched.framework.hooks import Signature
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from kubesched.framework.vector import Verdict
@@ -68,8 +68,8 @@ class NodeVolumeLimits:
                    reasons; rejects the node if the pod's volumes would make it more than its CSINode allows.
     Answers:       Unschedulable — evicting pods frees places.  UnschedulableAndUnresolvable for a pod whose claim
                    does not exist.
-    Wakes on:      CSINode added, or one of its limits raised; a pod with volumes leaves a node; a claim of the
-                   pod is created; a volume is detached.
+    Wakes on:      a node or CSINode added, a CSINode gone or one of its limits raised; a pod with volumes leaves a
+                   node; a claim of the pod is created; a volume is detached.
     Tiers:         filter, filter_all.
     Same as:       kube-scheduler NodeVolumeLimits, v1.36, but that a claim which is not the one of a placed
                    pod's ephemeral volume is not counted, where kube-scheduler gives the attempt up.
@@ -140,7 +140,8 @@ class NodeVolumeLimits:
     def events_to_register(self) -> Sequence[Hint]:
         csi_node = resource_name("CSINode")
         return (
-            Hint(csi_node, Action.ADD),
+            Hint(NODE, Action.ADD),  # beyond kube-scheduler, as the end of a CSINode is: without one there are no limits
+            Hint(csi_node, Action.ADD | Action.DELETE),
             Hint(csi_node, Action.UPDATE, _after_csi_node_change),
             Hint(POD, Action.DELETE, _after_pod_deleted),
             Hint(resource_name("PersistentVolumeClaim"), Action.ADD, after_claim_change),

@@ -5,12 +5,17 @@
 
 from kubesched.testing.builders import bound, changed, make, namespace, node, pod
 from kubesched.testing.harness import answer, fail, observe, run, scheduler, tick, vanish, verify
+from kubesched.testing.kit.examination import NotConformant, Report, conformance, examine
 from kubesched.testing.pages import play_page
 
 __all__ = [
+    "NotConformant",
+    "Report",
     "answer",
     "bound",
     "changed",
+    "conformance",
+    "examine",
     "fail",
     "make",
     "namespace",

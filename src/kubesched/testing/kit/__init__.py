@@ -1,0 +1,1 @@
+"""The conformance kit: does a plugin keep the contract, whatever the cluster?"""

@@ -1,0 +1,318 @@
+"""Does a plugin keep the contract?  `conformance(MyPlugin)` finds out, and shows the smallest case where it does not.
+
+    from kubesched.testing import conformance
+
+    def test_zone_budget_keeps_the_contract():
+        conformance(ZoneBudget, args={"budget": 3})
+
+A few hundred small clusters are drawn, each about themes that the plugin turned out to care for, and every rule is
+tried on each.  The first breach of a rule is cut down until nothing can be left out, and reported in words.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kubesched.api.objects import KINDS, KubeObject
+from kubesched.config.registry import PluginClass, Registry
+from kubesched.framework.errors import ConfigError
+from kubesched.framework.features import Features
+from kubesched.framework.hooks import name_of, points_of, reads_of
+from kubesched.testing.kit import rules, stories, trials
+from kubesched.testing.kit.dice import Dice, seeded
+from kubesched.testing.kit.generator import THEMES, Plan, situation
+from kubesched.testing.kit.shrink import smallest
+from kubesched.testing.kit.situation import Fault, Json, Maker, Scene, Situation, Subject, lines, readable
+from kubesched.testing.kit.themes import Words
+
+RULES: Mapping[str, Callable[[Scene], None]] = {
+    "answers": rules.answers,
+    "scores": rules.scores,
+    "tiers": rules.tiers,
+    "purity": rules.purity,
+    "arguments": rules.arguments,
+    "signatures": rules.signatures,
+    "boards": stories.boards,
+    "dry runs": trials.dry_runs,
+    "reserve": trials.reserve,
+    "room": trials.room,
+    "hints": stories.hints,
+    "order": stories.order,
+}
+"""By name, what a plugin is held to; the docstring of each says it in a sentence."""
+
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "scores": ("score", "score_all"),
+    "tiers": ("filter_all", "score_all"),
+    "signatures": ("sign_pod", "alike"),
+    "boards": ("board",),
+    "dry runs": ("filter", "filter_all"),
+    "reserve": ("reserve",),
+    "room": ("post_filter",),
+    "hints": ("pre_enqueue", "pre_filter", "filter", "filter_all", "reserve", "permit"),
+    "order": ("key", "less"),
+}
+"""The hooks a rule is about; a plugin with none of them need not be asked."""
+
+SITUATIONS = 200
+_EAGER = 30  # how much more often at most a theme is drawn that tells something
+_DRAWS = 3
+_TELLING = ("told apart", "fits at last", "made room", "turned down")
+_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?")
+
+
+class Broken(Struct, frozen=True):
+    """A rule that a plugin broke, and the smallest situation in which it does."""
+
+    fault: Fault
+    situation: Situation
+    number: int
+
+    @property
+    def rule(self) -> str:
+        return self.fault.rule
+
+    def __str__(self) -> str:
+        fault = self.fault
+        head = f"{fault.rule}: {sentence(fault.rule)}\n  {fault.where}\n"
+        body = f"    expected  {fault.expected}\n    got       {fault.got}\n"
+        return head + body + "\n".join(lines(self.situation, self.situation.steps))
+
+
+class Report(Struct, frozen=True):
+    """What came of an examination.
+
+    Attributes:
+        broken: every rule that was broken, once.
+        seen: how often something worth looking at was met; a plugin that never turned anybody down was hardly
+            examined, however clean the report.
+    """
+
+    plugin: str
+    seed: int
+    situations: int
+    broken: tuple[Broken, ...]
+    seen: Mapping[str, int]
+
+    def __str__(self) -> str:
+        met = ", ".join(f"{what} {count}" for what, count in sorted(self.seen.items()) if count)
+        head = f"conformance of {self.plugin}: {len(self.broken)} of {len(RULES)} rules broken"
+        tail = f"({self.situations} situations, seed {self.seed}; {met or 'nothing happened'})"
+        return "\n\n".join([f"{head} {tail}", *map(str, self.broken)])
+
+
+def sentence(rule: str) -> str:
+    """A rule in a sentence."""
+    return (RULES[rule].__doc__ or "").strip().splitlines()[0]
+
+
+class NotConformant(AssertionError):
+    """A plugin breaks the contract; the text is the report."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        super().__init__(str(report))
+
+
+def conformance(plugin: PluginClass, **how: Any) -> Report:
+    """Examine a plugin class; raises NotConformant, an AssertionError, where it breaks a rule.
+
+    Takes what `examine` takes.
+    """
+    __tracebackhide__ = True  # for pytest: the reader's line is the one in the test
+    report = examine(plugin, **how)
+    if report.broken:
+        raise NotConformant(report)
+    return report
+
+
+def examine(
+    plugin: PluginClass,
+    *,
+    args: Mapping[str, Any] | Struct | None = None,
+    beside: Sequence[PluginClass] = (),
+    labels: Mapping[str, Sequence[str]] | None = None,
+    objects: Iterable[KubeObject | Json] = (),
+    about: Sequence[str] = (),
+    only: Sequence[str] = (),
+    features: Features | None = None,
+    situations: int = SITUATIONS,
+    seed: int = 0,
+) -> Report:
+    """Examine a plugin class.
+
+    Args:
+        plugin: the class.
+        args: its arguments, as a configuration would give them, or as its own Struct.
+        beside: plugins that stand beside it: a post_filter needs a filter to have anything to do.
+        labels: labels it reads of nodes or pods, with values worth trying.  Texts in its own code are tried anyway.
+        objects: objects it reads, its own kinds included; several of one name are versions of one another.
+        about: the themes to draw from; where none is named, all, and those it cares for more often.
+        only: the rules to try; where none is named, all.
+        situations: how many clusters to draw.
+        seed: of the drawing; the same seed draws the same.
+
+    Raises:
+        ConfigError: it cannot be made: a hook with a wrong signature, arguments it does not take.
+    """
+    subject = _subject(plugin, args, beside, features or Features())
+    made = subject.make()
+    extra = tuple(_plain(obj) for obj in objects)
+    plan = Plan(_themes(about), Words(_words(plugin, args, labels or {})), extra)
+    asked = [name for name in (only or RULES) if _concerns(name, made)]
+    broken: dict[str, Broken] = {}
+    seen: dict[str, int] = {}
+    keenness = _Keenness(plan.themes)
+    for number in range(situations):
+        scene, themes = _drawn(subject, plan, seeded(seed, number))
+        for rule in asked:
+            fault = None if rule in broken else _breach(rule, scene)
+            if fault is not None and fault.rule not in broken:
+                broken[fault.rule] = _cut_down(subject, scene.situation, rule, fault, number)
+        for what, count in scene.seen.items():
+            seen[what] = seen.get(what, 0) + count
+        if not about:
+            keenness.learn(themes, scene.seen)
+            plan = Plan(keenness.weights, plan.words, plan.objects)
+    return Report(subject.name, seed, situations, tuple(broken[rule] for rule in RULES if rule in broken), seen)
+
+
+def _drawn(subject: Subject, plan: Plan, dice: Dice) -> tuple[Scene, list[str]]:
+    """A situation in which the plugin turns somebody down, if a few draws find one."""
+    found, themes = situation(dice, plan)
+    scene = Scene(subject, found)
+    for _ in range(_DRAWS - 1):
+        if rules.tells(scene):
+            break
+        found, themes = situation(dice, plan)
+        scene = Scene(subject, found)
+    return scene, themes
+
+
+def _concerns(rule: str, plugin: Any) -> bool:
+    hooks = NEEDS.get(rule)
+    return hooks is None or any(getattr(plugin, hook, None) is not None for hook in hooks)
+
+
+def _breach(rule: str, scene: Scene) -> Fault | None:
+    try:
+        RULES[rule](scene)
+    except Fault as fault:
+        return fault
+    return None
+
+
+def _cut_down(subject: Subject, found: Situation, rule: str, fault: Fault, number: int) -> Broken:
+    """The breach in the smallest situation that still has it; `rule` is the one that met it."""
+    small = smallest(found, lambda less: _still(subject, less, rule, fault.rule))
+    return Broken(_breach(rule, Scene(subject, small)) or fault, small, number)
+
+
+def _still(subject: Subject, less: Situation, rule: str, broken: str) -> bool:
+    """Whether a smaller situation still breaks the same rule."""
+    if not readable(less, subject.kinds):
+        return False
+    fault = _breach(rule, Scene(subject, less))
+    return fault is not None and fault.rule == broken
+
+
+# ── who is examined ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _subject(plugin: PluginClass, args: Any, beside: Sequence[PluginClass], features: Features) -> Subject:
+    registry = Registry({name_of(one): one for one in (plugin, *beside)})
+    given = msgspec.to_builtins(args) if isinstance(args, Struct) else args
+    if not points_of(plugin):
+        problem = f'plugin "{name_of(plugin)}" has no hook of any extension point'
+        raise ConfigError("", problem, "see docs/hooks.md")
+
+    def maker(one: PluginClass, raw: Any) -> Maker:
+        return lambda: registry.make(name_of(one), raw, features)
+
+    others = tuple(maker(one, None) for one in beside)
+    kinds = {**KINDS, **{kind.__name__: kind for one in (plugin, *beside) for kind in reads_of(one)}}
+    return Subject(maker(plugin, given), name_of(plugin), others, kinds)
+
+
+def _plain(obj: KubeObject | Json) -> Json:
+    if isinstance(obj, KubeObject):
+        raw: Json = msgspec.to_builtins(obj)
+        return {"kind": obj.kind, **raw}
+    return dict(obj)
+
+
+# ── what situations are about ────────────────────────────────────────────────────────────────────────────────
+
+
+def _themes(about: Sequence[str]) -> dict[str, int]:
+    unknown = [name for name in about if name not in THEMES]
+    if unknown:
+        raise ValueError(f"there is no theme {unknown[0]!r}; there are {', '.join(THEMES)}")
+    return dict.fromkeys(about or THEMES, 1)
+
+
+class _Keenness:
+    """Which themes a plugin cares for, by what came of the situations about them."""
+
+    def __init__(self, themes: Mapping[str, int]) -> None:
+        self._drawn = dict.fromkeys(themes, 0)
+        self._told = dict.fromkeys(themes, 0)
+
+    def learn(self, themes: Sequence[str], seen: Mapping[str, int]) -> None:
+        told = any(seen.get(what) for what in _TELLING)
+        for name in themes:
+            self._drawn[name] += 1
+            self._told[name] += told
+
+    @property
+    def weights(self) -> dict[str, int]:
+        return {name: 1 + _EAGER * self._told[name] // (drawn + 1) for name, drawn in self._drawn.items()}
+
+
+def _words(plugin: PluginClass, args: Any, labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Labels worth trying: those named, and texts the plugin's own code or arguments could be looking for."""
+    texts = list(dict.fromkeys(text for text in (*_texts(plugin), *_leaves(args)) if _WORD.fullmatch(text)))
+    values = (*texts, "1", "10", "true", "-3", "none")
+    found = dict.fromkeys(texts[:12], values)
+    return found | {key: tuple(chosen) for key, chosen in labels.items()}
+
+
+def _leaves(args: Any) -> Iterator[str]:
+    if isinstance(args, str):
+        yield args
+    elif isinstance(args, Mapping):
+        yield from (text for value in args.values() for text in _leaves(value))
+    elif isinstance(args, (list, tuple)):
+        yield from (text for value in args for text in _leaves(value))
+    elif isinstance(args, Struct):
+        yield from _leaves(msgspec.to_builtins(args))
+
+
+def _texts(plugin: PluginClass) -> Iterator[str]:
+    """The texts in a class's methods, and in the constants of its module that they name."""
+    if not isinstance(plugin, type):
+        return
+    module = vars(sys.modules[plugin.__module__])
+    for method in vars(plugin).values():
+        code = getattr(method, "__code__", None)
+        if code is not None:
+            yield from _in_code(code)
+            named = (module.get(name) for name in code.co_names)
+            yield from (text for text in named if isinstance(text, str))
+
+
+def _in_code(code: types.CodeType) -> Iterator[str]:
+    for value in code.co_consts:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (text for text in value if isinstance(text, str))
+        elif isinstance(value, types.CodeType):
+            yield from _in_code(value)
