@@ -67,6 +67,12 @@ def test_with_nothing_to_do_it_sleeps_until_the_deadline():
     assert actor.seen == []
 
 
+def test_a_core_that_has_heard_nothing_yet_sleeps():
+    world = Script()
+    drive(Core(default_profile()), world)
+    assert world.slept == [None]
+
+
 def test_a_due_deadline_is_worked_on_before_sleeping():
     class Due(Busy):
         @property

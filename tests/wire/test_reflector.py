@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tests.wire.scripted import Half, Script, added, bookmark, deleted, modified
+
 from kubesched.api.kinds import KNOWN
 from kubesched.wire.exchange import Exchange
 from kubesched.wire.reflector import Reflector
-
-from tests.wire.scripted import Half, Script, added, bookmark, deleted, modified
 
 
 def reflect(streams: bool = True) -> Script:

@@ -124,11 +124,14 @@ class Core:
     @property
     def ready(self) -> bool:
         """Would a Tick try a pod right now?"""
-        return self.queue.ready and not self.unsynced and self._suspended is None and not self.draining
+        may_begin = self._started and not self.unsynced and self._suspended is None and not self.draining
+        return may_begin and self.queue.ready
 
     @property
     def deadline(self) -> Instant | None:
         """The earliest moment a Tick is needed by itself."""
+        if not self._started:
+            return None  # there is no time before the first event
         due = [moment for moment in (self.timers.deadline, self.queue.deadline) if moment is not None]
         return min(due, default=None)
 

@@ -132,6 +132,11 @@ class Performer:
         """How many effects have not been answered, Events aside."""
         return self._calls.unfinished + self._extenders.unfinished
 
+    @property
+    def idle(self) -> bool:
+        """Whether everything has been answered, Events too."""
+        return not any(lane.unfinished for lane in self._lanes)
+
     # ── what a host calls ────────────────────────────────────────────────────────────────────────────────────
 
     def perform(self, effects: Iterable[AnyEffect], now: Instant) -> None:
