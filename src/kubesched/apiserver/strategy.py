@@ -183,7 +183,12 @@ def _pod(obj: Json, now: int) -> None:
         ]
     status["qosClass"] = qos_class(spec)
     obj["status"] = status
-    labels = obj["metadata"].get("labels") or {}
+    merge_label_keys(obj)
+
+
+def merge_label_keys(obj: Json) -> None:
+    """What matchLabelKeys and mismatchLabelKeys of a new pod mean for the selectors beside them."""
+    spec, labels = obj["spec"], obj["metadata"].get("labels") or {}
     for constraint in spec.get("topologySpreadConstraints", ()):
         _merge_label_keys(constraint, constraint.get("matchLabelKeys", ()), "In", labels)
     for term in affinity_terms(spec):

@@ -155,6 +155,7 @@ class Decision:
         self.post_filter: PostFilterResult | None = None
         self.nominate: str | None = None  # promise room on this node; "" takes a promise back, None keeps it
         self.verdicts: dict[str, Verdict] | None = None  # every filter's word on every node, if that was asked for
+        self.asked: Rows = _NO_ROWS  # those nodes, in the order of the words
         self.after: Status | None = None  # a no after the node was chosen: reserve, permit, pre_bind, bind
         self.error = ""
         self._rejectors: frozenset[str] = _NOBODY

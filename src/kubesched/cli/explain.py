@@ -1,0 +1,208 @@
+"""`kubesched explain`: where a pod would go in this cluster and why, or why nowhere.  Nothing is asked of anybody."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+import click
+import msgspec
+
+from kubesched.api.objects import KubeObject, Pod
+from kubesched.api.time import Instant
+from kubesched.assemble import build
+from kubesched.cli.main import printable
+from kubesched.cluster.podinfo import PodInfo
+from kubesched.config.gates import features_of, gates_of
+from kubesched.config.load import load_file
+from kubesched.core.core import Core
+from kubesched.core.messages import Observed
+from kubesched.explain.asked import Asked, read_pod
+from kubesched.explain.documents import UnreadableFile
+from kubesched.explain.dump import Dump, counted, read_dump
+from kubesched.explain.fields import fields
+from kubesched.explain.text import told, why_not
+from kubesched.framework.decision import Decision
+from kubesched.framework.errors import ConfigError, KubeschedError
+from kubesched.framework.plain import plain
+
+_WARNINGS = 10  # shown one by one; a dump may be broken a thousand times over
+
+
+class CannotExplain(KubeschedError):
+    """A question that makes no sense, in this cluster or with this configuration."""
+
+
+@click.command()
+@click.option(
+    "--cluster",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="What kubectl get -o json or -o yaml printed; may be given several times, - is standard input.",
+)
+@click.option(
+    "--pod", "pod_file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True), help="The pod to ask about."
+)
+@click.option("--config", "config_file", metavar="FILE", type=click.Path(path_type=Path), help="The configuration.")
+@click.option("--node", metavar="NAME", help="Why not this node?")
+@click.option("-o", "--output", type=click.Choice(["text", "wide", "json"]), default="text", show_default=True)
+@click.option("--strict", is_flag=True, help="Refuse where something in the cluster cannot be read.")
+@click.option("--feature-gates", default="", metavar="NAME=BOOL,…", help="Feature gates by their Kubernetes names.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json, and do nothing else.")
+def explain(
+    files: tuple[Path, ...],
+    pod_file: Path | None,
+    config_file: Path | None,
+    node: str | None,
+    output: str,
+    strict: bool,
+    feature_gates: str,
+    schema: bool,
+) -> None:
+    """Say where a pod would go in a cluster and why, or why nowhere.
+
+    The cluster is read from files, so it may be one you cannot reach, or one that does not exist:
+
+        kubectl get nodes,pods,pv,pvc,sc,csinodes,pdb,ns,services,priorityclasses -A -o json > cluster.json
+        kubesched explain --cluster cluster.json --pod web.yaml
+
+    Ties go to the smallest node name.  Extenders are not asked.
+    """
+    if schema:
+        click.echo(resources.files("kubesched.explain").joinpath("decision.schema.json").read_text(), nl=False)
+        return
+    if not files or pod_file is None:
+        raise click.UsageError("say which cluster and which pod: --cluster FILE --pod FILE")
+    with _without_gc():
+        _answer(files, pod_file, config_file, node, output, strict, feature_gates)
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """Nothing here lives on; looking for cycles in a large cluster takes longer than answering."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _answer(
+    files: tuple[Path, ...],
+    pod_file: Path,
+    config_file: Path | None,
+    node: str | None,
+    output: str,
+    strict: bool,
+    feature_gates: str,
+) -> None:
+    core, notes = _scheduler(config_file, feature_gates)
+    dump = read_dump((_named(path), _content(path)) for path in files)
+    asked = read_pod(_content(pod_file), _named(pod_file), dump.priorities)
+    _populate(core, dump, asked.pod)
+    _warn(core, dump, [*notes, *asked.notes], strict)
+    decision = _decide(core, asked)
+    if node is not None and core.nodes.named(node) is None:
+        others = f"only {len(core.nodes):,} other{'s' * (len(core.nodes) != 1)}"
+        raise CannotExplain(f"no node {plain(node, 253)!r} is in the cluster files, {others}")
+    if output == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(fields(decision))).decode())
+        return
+    for line in _text(core, decision, asked, node, output):
+        click.echo(line)
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _named(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+
+
+def _scheduler(config_file: Path | None, feature_gates: str) -> tuple[Core, list[str]]:
+    """A scheduler as configured, and what there is to say about that."""
+    features = features_of(gates_of(feature_gates))
+    if config_file is None:
+        return build(features=features, tie="name", checks=False), []
+    loaded = load_file(config_file, features=features)
+    try:
+        core = build(loaded.configuration, features=features, tie="name", checks=False)
+    except ConfigError as error:
+        raise loaded.source.placed(error) from error
+    notes = [f"{config_file}: {note}" for note in loaded.notes]
+    for profile in core.profiles.values():
+        if profile.extenders:
+            names = ", ".join(one.url_prefix for one in profile.extenders)
+            notes.append(f"profile {profile.name}: extenders are not asked here ({names})")
+            profile.extenders = ()
+    return core, notes
+
+
+def _populate(core: Core, dump: Dump, asked: Pod) -> None:
+    """Tell the scheduler of the cluster, without the pod that is asked about."""
+    now = Instant(time.time_ns())
+    for obj in dump.objects:
+        if not _is_same(obj, asked):
+            core.handle(Observed(obj), now)
+
+
+def _is_same(obj: KubeObject, asked: Pod) -> bool:
+    return isinstance(obj, Pod) and obj.name == asked.name and obj.namespace == asked.namespace
+
+
+def _warn(core: Core, dump: Dump, notes: list[str], strict: bool) -> None:
+    """Say what was left out of the cluster, counted; refuse if that is wanted."""
+    broken = [*dump.warnings, *(f"{invalid.error}; it is left out" for invalid in core.mirror.invalid.values())]
+    for warning in broken[:_WARNINGS]:
+        _say("warning", "yellow", warning)
+    if len(broken) > _WARNINGS:
+        _say("warning", "yellow", f"… and {len(broken) - _WARNINGS:,} more")
+    if broken and strict:
+        noun = "object" if len(broken) == 1 else "objects"
+        raise CannotExplain(f"{len(broken):,} {noun} cannot be read, and --strict was given; mend them, or go without")
+    if broken:
+        _say("warning", "yellow", f"{len(broken):,} of {len(broken) + len(dump.objects):,} objects were left out")
+    if dump.others:
+        _say("note", "cyan", f"not read, for no plugin asks for them: {counted(dump.others)}")
+    for note in notes:
+        _say("note", "cyan", note)
+
+
+def _say(what: str, color: str, text: str) -> None:
+    click.echo(f"{click.style(f'{what}:', fg=color)} {printable(text)}", err=True)
+
+
+# ── answering ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _decide(core: Core, asked: Asked) -> Decision:
+    name = asked.pod.spec.scheduler_name
+    if name not in core.profiles:
+        known = ", ".join(core.profiles)
+        remedy = "give its configuration with --config, or change spec.schedulerName"
+        raise CannotExplain(f"the pod asks for the scheduler {plain(name, 253)!r}, and there is {known}; {remedy}")
+    return core.what_if(asked.pod, exhaustive=True)
+
+
+def _text(core: Core, decision: Decision, asked: Asked, node: str | None, output: str) -> Iterator[str]:
+    info, profile = PodInfo(asked.pod), core.profiles[asked.pod.spec.scheduler_name]
+    if node is None:
+        yield from told(decision, info, core.nodes, profile, "wide" if output == "wide" else "text")
+    else:
+        yield from why_not(decision, info, core.nodes, node)
