@@ -70,7 +70,9 @@ def explain(
 
     The cluster is read from files, so it may be one you cannot reach, or one that does not exist:
 
-        kubectl get nodes,pods,pv,pvc,sc,csinodes,pdb,ns,services,priorityclasses -A -o json > cluster.json
+    \b
+        kubectl get nodes,pods,pv,pvc,sc,csinodes,pdb,ns,services,rs,priorityclasses \\
+            -A -o json > cluster.json
         kubesched explain --cluster cluster.json --pod web.yaml
 
     Ties go to the smallest node name.  Extenders are not asked.
