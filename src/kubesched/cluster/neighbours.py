@@ -17,6 +17,7 @@ from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.types import Amounts
 
 MANY = 64  # rows from which on an array is worth keeping beside the dictionary
+_NEWS_KEPT = 4096  # classes that appeared lately, for those who follow
 
 
 class PodClass:
@@ -66,6 +67,8 @@ class Neighbours:
         self._classes: dict[str, dict[object, PodClass]] = {}
         self._holders: dict[bytes, AffinityHolders] = {}
         self.shape = 0  # grows when a group of holders appears or disappears
+        self._news: list[PodClass] = []  # classes in the order they appeared
+        self._news_start = 0  # how many are no longer in the list
 
     def classes(self, namespace: str | None = None) -> Iterator[PodClass]:
         """The classes of one namespace, or of all."""
@@ -78,6 +81,15 @@ class Neighbours:
     def holders(self) -> Iterator[AffinityHolders]:
         """Groups of pods whose affinity or anti-affinity object is present, even if empty."""
         yield from self._holders.values()
+
+    @property
+    def appeared(self) -> int:
+        """How many classes have ever appeared: a mark for `appeared_since`."""
+        return self._news_start + len(self._news)
+
+    def appeared_since(self, mark: int) -> list[PodClass] | None:
+        """The classes that have appeared after a mark; None if that was too long ago."""
+        return self._news[mark - self._news_start :] if mark >= self._news_start else None
 
     def count(self, namespace: str, selector: Selector) -> dict[int, int]:
         """How many pods of a namespace, not terminating, a selector means on each row."""
@@ -93,6 +105,7 @@ class Neighbours:
         alike = classes.get(pod.class_key)
         if alike is None:
             alike = classes[pod.class_key] = PodClass(pod.namespace, pod.labels, pod.pod.terminating)
+            self._tell_of(alike)
         if not _count(alike, row, sign):
             del classes[pod.class_key]
             if not classes:
@@ -106,9 +119,16 @@ class Neighbours:
                 del self._holders[pod.affinity_key]
                 self.shape += 1
 
+    def _tell_of(self, pods: PodClass) -> None:
+        self._news.append(pods)
+        if len(self._news) > _NEWS_KEPT:
+            half = len(self._news) // 2
+            del self._news[:half]
+            self._news_start += half
+
     def fork(self) -> Neighbours:
         twin = Neighbours()
-        twin.shape = self.shape
+        twin.shape, twin._news_start = self.shape, self.appeared
         for namespace, classes in self._classes.items():
             twin._classes[namespace] = {key: _forked_class(pods) for key, pods in classes.items()}
         for key, held in self._holders.items():

@@ -28,6 +28,7 @@ from kubesched.cluster.vocab import ABSENT, V, Vocab
 _ROWS_AT_FIRST = 64
 _RESOURCES_AT_FIRST = 8
 _CHANGES_KEPT = 1 << 17
+_NONE: list[int] = []
 
 
 class LabelColumn:
@@ -58,6 +59,7 @@ class NodeTable:
         self.trials = 0  # trials that have moves to take back: nothing derived from the table may be kept meanwhile
         self._log: list[int] = []  # rows in the order they changed; ~row where the node itself did
         self._log_start = 0  # the clock before the first of them
+        self._last_asked, self._last_answer = (-1, -1), (_NONE, _NONE)  # whoever follows the table asks the same
         self.neighbours = Neighbours()
         self.claims: dict[str, dict[int, int]] = {}  # "namespace/claim" → row → pods using it there
         self.ports: list[dict[HostPort, int]] = []
@@ -109,16 +111,23 @@ class NodeTable:
         return self._log_start <= clock <= self.clock
 
     def changes_since(self, clock: int) -> tuple[list[int], list[int]]:
-        """Rows whose node changed since a moment, and rows of which anything did; each once, in order."""
+        """Rows whose node changed since a moment, and rows of which anything did; in order.  Not to be written to."""
+        if self._last_asked == (clock, self.clock):
+            return self._last_answer
         entries = self._log[clock - self._log_start :]
-        changed = dict.fromkeys(~entry for entry in entries if entry < 0)
-        touched = dict.fromkeys(entry if entry >= 0 else ~entry for entry in entries)
-        return list(changed), list(touched)
+        changed: list[int] = []
+        if self.node_clock > clock:
+            changed = list(dict.fromkeys([~entry for entry in entries if entry < 0]))
+            entries = [entry if entry >= 0 else ~entry for entry in entries]
+        touched = list(dict.fromkeys(entries)) if len(entries) > 1 else entries
+        self._last_asked, self._last_answer = (clock, self.clock), (changed, touched)
+        return self._last_answer
 
     def rewind(self, clock: int) -> None:
         """For a Trial that has taken everything back: it was never there."""
         del self._log[max(0, clock - self._log_start) :]
         self.clock = clock
+        self._last_asked = (-1, -1)
 
     # ── nodes come and go ────────────────────────────────────────────────────────────────────────────────────
 
@@ -332,7 +341,7 @@ class NodeTable:
         twin.image_names, twin.features = list(self.image_names), list(self.features)
         twin.labels, twin.neighbours, twin.order = {}, self.neighbours.fork(), self.order.fork()
         twin._free_rows, twin._log = list(self._free_rows), []
-        twin._log_start = self.clock
+        twin._log_start, twin._last_asked = self.clock, (-1, -1)
         return twin
 
 

@@ -12,3 +12,5 @@ Mask: TypeAlias = npt.NDArray[np.bool_]  # one yes or no per selected row
 Codes: TypeAlias = npt.NDArray[np.int32]  # numbers of a Vocab, ABSENT where there is no value
 Amounts: TypeAlias = npt.NDArray[np.int64]  # resources: milli-CPU, bytes, pieces
 Scores: TypeAlias = npt.NDArray[np.int64]  # one score per selected row
+
+NO_ROWS: Rows = np.empty(0, dtype=np.int32)

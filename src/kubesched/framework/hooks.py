@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kubesched.cluster.columns import Nodes
     from kubesched.cluster.nodeinfo import NodeInfo
     from kubesched.cluster.podinfo import PodInfo
-    from kubesched.cluster.types import Scores
+    from kubesched.cluster.types import Rows, Scores
     from kubesched.framework.cycle import Cycle
     from kubesched.framework.decision import Rejected
     from kubesched.framework.events import Hint
@@ -149,8 +149,32 @@ class WithOutlook(Protocol):
     def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
         """What is read of the cluster besides a node's own row: while it is equal, other rows need no new answer.
 
-        It may hang on the other objects, the nodes and the groups of pods with affinity.  What hangs on pods
-        elsewhere is RESTLESS: every row must be asked again for every pod.
+        It may hang on the other objects, the nodes and the groups of pods with affinity; where there is a
+        pre_score, also on which nodes are feasible.  What hangs on pods elsewhere is RESTLESS, every row being
+        asked again for every pod, unless the plugin follows them.
+        """
+        ...
+
+
+class Following(Protocol):
+    """A plugin that keeps count of pods elsewhere, and knows whom it concerns that some came or went.
+
+    Either hook brings up to date what pre_filter, or pre_score, has put into the cycle, and names the rows that
+    may get another answer by it.  None: too much has happened; ask pre_filter, or pre_score, and every row anew.
+    """
+
+    def refilter(self, cycle: Cycle, pod: PodInfo) -> Rows | None: ...
+
+    def rescore(self, cycle: Cycle, pod: PodInfo, moved: bool) -> Rows | None:
+        """`moved`: other nodes are feasible than before."""
+        ...
+
+
+class ByValue(Protocol):
+    def by_value(self, cycle: Cycle, pod: PodInfo) -> bool:
+        """Whether normalize_score, for this pod, looks at nothing but which scores there are.
+
+        Then it is asked about each different score once, and only when there are others than before.
         """
         ...
 
@@ -221,6 +245,9 @@ HELPERS = (
     Method("alike", ("cycle", "pod")),
     Method("context", ("cycle",)),
     Method("outlook", ("cycle", "pod")),
+    Method("refilter", ("cycle", "pod")),
+    Method("rescore", ("cycle", "pod", "moved")),
+    Method("by_value", ("cycle", "pod")),
 )
 """Methods that go along with an extension point."""
 

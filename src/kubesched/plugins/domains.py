@@ -3,20 +3,24 @@
 Spreading and pod affinity both ask how many pods a zone, a rack or a host holds.  Pods are counted by row first,
 one group of look-alikes at a time, and the rows are then added up by the number their label value has in the
 table's vocabulary.  No loop here visits single pods, and what is kept is an array per label: a pod that comes or
-goes changes one cell of it, which is what makes the counts cheap to keep up to date.
+goes changes one cell of it, which is what makes the counts cheap to keep up to date.  `Following` and `Tally` do so
+for a board, which asks after every pod what has moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from kubesched.api.selectors import Selector
 from kubesched.cluster.neighbours import MANY, AffinityHolders, PodClass, by_row
 from kubesched.cluster.table import NodeTable
-from kubesched.cluster.types import Amounts, Codes, Mask, Rows
+from kubesched.cluster.types import NO_ROWS, Amounts, Codes, Mask, Rows
 from kubesched.cluster.vocab import ABSENT
+
+Meaning: TypeAlias = Callable[[PodClass], bool]  # whether a group of pods is meant
 
 
 def counted_pods(table: NodeTable, namespace: str, selector: Selector) -> Iterator[PodClass]:
@@ -24,8 +28,14 @@ def counted_pods(table: NodeTable, namespace: str, selector: Selector) -> Iterat
     if selector.empty:
         return
     for pods in table.neighbours.classes(namespace):
-        if not pods.terminating and selector.matches(pods.labels):
+        if is_counted(namespace, selector, pods):
             yield pods
+
+
+def is_counted(namespace: str, selector: Selector, pods: PodClass) -> bool:
+    """Whether spreading counts a group of pods."""
+    means = pods.namespace == namespace and not pods.terminating and not selector.empty
+    return means and selector.matches(pods.labels)
 
 
 def pods_by_row(table: NodeTable, groups: Iterable[PodClass | AffinityHolders]) -> Amounts:
@@ -103,6 +113,12 @@ class DomainCounts:
             counts = self._counts(key)
             counts += added_up(codes[inside], amounts[inside], len(counts))
 
+    def compared(self, later: DomainCounts, key: str) -> Iterator[Moved]:
+        """The domains of a topology key that have another count in a later one of these."""
+        before, now = self._counts(key), later._counts(key)
+        for code in np.flatnonzero(before != now).tolist():
+            yield Moved(key, code, int(before[code]), int(now[code]))
+
     def clone(self) -> DomainCounts:
         twin = DomainCounts(self._table)
         twin._by_key = {key: counts.copy() for key, counts in self._by_key.items()}
@@ -120,10 +136,47 @@ class Gathering:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, int], list[PodClass | AffinityHolders]] = {}
+        self._wanted: list[tuple[str, int, Meaning]] = []
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to count, now or when a group that is meant appears."""
+        return bool(self._found or self._wanted)
 
     def add(self, key: str, group: PodClass | AffinityHolders, weight: int = 1) -> None:
         """Count each pod of a group, `weight` apiece, under a topology key."""
         self._found.setdefault((key, weight), []).append(group)
+
+    def want(self, key: str, weight: int, meaning: Meaning) -> None:
+        """For whoever follows: what later groups must be like to be counted, too."""
+        self._wanted.append((key, weight, meaning))
+
+    def welcome(self, newcomers: Iterable[PodClass]) -> None:
+        """Groups have appeared; those that are meant are counted from now on."""
+        for group in newcomers:
+            for key, weight, meaning in self._wanted:
+                if meaning(group):
+                    self.add(key, group, weight)
+
+    def keys(self) -> set[str]:
+        return {key for key, _ in self._found}
+
+    def on_row(self, row: int) -> dict[str, tuple[int, int]]:
+        """Of each topology key: how many pods a row holds, and what they weigh together."""
+        found: dict[str, tuple[int, int]] = {}
+        for (key, weight), groups in self._found.items():
+            count = sum([group.rows.get(row, 0) for group in groups])
+            pods, heavy = found.get(key, (0, 0))
+            found[key] = pods + count, heavy + weight * count
+        return found
+
+    def by_row(self, table: NodeTable) -> dict[str, tuple[Amounts, Amounts]]:
+        """As `on_row`, for all rows."""
+        found: dict[str, tuple[Amounts, Amounts]] = {}
+        for (key, weight), groups in self._found.items():
+            pods = pods_by_row(table, groups)
+            before = found.get(key)
+            found[key] = (pods, pods * weight) if before is None else (before[0] + pods, before[1] + pods * weight)
+        return found
 
     def total(self, table: NodeTable) -> DomainCounts:
         domains = DomainCounts(table)
@@ -132,6 +185,140 @@ class Gathering:
             rows = np.flatnonzero(pods)
             domains.add_rows(key, rows, pods[rows] * weight)
         return domains
+
+
+# ── counts that are kept ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Moved(NamedTuple):
+    """A domain whose count has changed: which label, the number of its value, and the counts."""
+
+    key: str
+    code: int
+    before: int
+    now: int
+
+
+class Following:
+    """A gathering's counts, brought up to date row by row as pods come and go."""
+
+    def __init__(self, gathering: Gathering, table: NodeTable) -> None:
+        self.domains = gathering.total(table)
+        self._gathering = gathering
+        self._clock = table.clock
+        self._mark = table.neighbours.appeared
+        self._begun = False
+        self._by_row: dict[str, tuple[Amounts, Amounts]] = {}
+        self._inside: dict[str, int] = {}  # pods in some domain, by topology key
+        self._lost = False
+
+    def follow(self, table: NodeTable) -> list[Moved] | None:
+        """The domains that changed since the last time; None where they cannot be told, or other keys count now."""
+        if table.clock == self._clock:
+            return []
+        changed, touched = table.changes_since(self._clock) if table.remembers(self._clock) else ([-1], [])
+        self._clock = table.clock
+        newcomers = table.neighbours.appeared_since(self._mark)
+        if changed or newcomers is None:
+            return None
+        self._mark = table.neighbours.appeared
+        self._gathering.welcome(newcomers)
+        if not self._begun:
+            return self._begin(table)
+        if self._gathering.keys() != self._by_row.keys():
+            return None
+        moved: list[Moved] = []
+        for row in touched:
+            self._recount(table, row, moved)
+        return None if self._lost else moved
+
+    def _begin(self, table: NodeTable) -> list[Moved] | None:
+        """Count everything once, by row."""
+        self._begun = True
+        before, self.domains = self.domains, self._gathering.total(table)
+        self._by_row = self._gathering.by_row(table)
+        for key, (pods, _) in self._by_row.items():
+            self._inside[key] = int(pods[table.label(key).codes != ABSENT].sum())
+        if before.keys != self.domains.keys:
+            return None
+        return [moved for key in before.keys for moved in before.compared(self.domains, key)]
+
+    def _recount(self, table: NodeTable, row: int, moved: list[Moved]) -> None:
+        for key, (count, weight) in self._gathering.on_row(row).items():
+            pods, heavy = self._by_row[key]
+            more, heavier = count - int(pods[row]), weight - int(heavy[row])
+            if not more and not heavier:
+                continue
+            pods[row], heavy[row] = count, weight
+            code = int(table.label(key).codes[row])
+            if code == ABSENT:
+                continue
+            inside = self._inside[key]
+            self._inside[key] = inside + more
+            self._lost |= (inside > 0) is not (inside + more > 0)  # the key counts from now on, or no longer
+            self.domains.add(key, row, heavier)
+            now = self.domains.at(key, row)
+            if heavier:
+                moved.append(Moved(key, code, now - heavier, now))
+
+
+class Tally:
+    """How many pods some groups have on each row, brought up to date row by row as pods come and go."""
+
+    def __init__(self, table: NodeTable, groups: Iterable[PodClass], meaning: Meaning) -> None:
+        self._table = table
+        self._groups = list(groups)
+        self._meaning = meaning
+        self._mark = table.neighbours.appeared
+        self._since = self.clock = table.clock
+        self._moves: list[tuple[int, int]] = []
+        self.pods = pods_by_row(table, self._groups)
+
+    def moves_since(self, clock: int) -> list[tuple[int, int]] | None:
+        """Rows that hold more, or fewer, than they did at a clock, and by how many; None if that cannot be told."""
+        table = self._table
+        if clock == table.clock:
+            return []
+        if clock == self._since and self.clock == table.clock:
+            return self._moves
+        newcomers = table.neighbours.appeared_since(self._mark)
+        if clock != self.clock or newcomers is None or not table.remembers(clock):
+            return None
+        changed, touched = table.changes_since(clock)
+        if changed:
+            return None
+        self._since, self.clock, self._mark = clock, table.clock, table.neighbours.appeared
+        if newcomers:
+            self._groups = [group for group in self._groups if group.rows]
+            self._groups += [group for group in newcomers if self._meaning(group)]
+        self._moves = []
+        for row in touched:
+            count = sum([group.rows.get(row, 0) for group in self._groups])
+            more = count - int(self.pods[row])
+            if more:
+                self.pods[row] = count
+                self._moves.append((row, more))
+        return self._moves
+
+
+def rows_in(table: NodeTable, key: str, codes: Sequence[int]) -> Rows:
+    """The rows in some domains of a topology key, by the numbers of their values."""
+    if not len(codes):
+        return NO_ROWS
+    column = table.label(key)
+    if len(codes) == 1:
+        return np.flatnonzero(column.codes == codes[0]).astype(np.int32)
+    meant = np.zeros(len(column.vocab) + 1, dtype=np.bool_)
+    meant[np.array(codes)] = True
+    return np.flatnonzero(meant[column.codes]).astype(np.int32)  # ABSENT is -1: the last answer
+
+
+def joined(rows: Sequence[Rows]) -> Rows:
+    """Rows of several lists, each once."""
+    some = [one for one in rows if len(one)]
+    if len(some) < 2:
+        return some[0] if some else NO_ROWS
+    return np.unique(np.concatenate(some))
 
 
 def _array(numbers: list[int]) -> Amounts:

@@ -15,16 +15,16 @@ from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.objects import Objects
 from kubesched.cluster.podinfo import AffinityTerm, PodInfo
 from kubesched.cluster.table import NodeTable
-from kubesched.cluster.types import Mask, Scores
+from kubesched.cluster.types import NO_ROWS, Mask, Rows, Scores
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint, resource_name
-from kubesched.framework.hooks import RESTLESS, Signature
+from kubesched.framework.hooks import Signature
 from kubesched.framework.profile import MAX_SCORE
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from kubesched.framework.tools import Tools
 from kubesched.framework.vector import Verdict
 from kubesched.plugins.affinity_hints import matches_all, namespace_helps, node_helps, pod_helps
-from kubesched.plugins.domains import DomainCounts, Gathering
+from kubesched.plugins.domains import DomainCounts, Following, Gathering, joined, rows_in
 
 NOT_NEAR = "node(s) didn't match pod affinity rules"
 TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
@@ -68,6 +68,7 @@ class Requirements:
         near: DomainCounts,
         away: DomainCounts,
         unwelcome: DomainCounts,
+        followings: Sequence[Following] = (),
     ) -> None:
         self.affinity = affinity
         self.anti_affinity = anti_affinity
@@ -75,6 +76,41 @@ class Requirements:
         self.near = near  # pods that match all terms of the pod's affinity, once per term
         self.away = away  # pods that match a term of its anti-affinity
         self.unwelcome = unwelcome  # terms of others' anti-affinity that match the pod
+        self.followings = followings  # of these three
+
+    @staticmethod
+    def of(
+        table: NodeTable,
+        affinity: Sequence[AffinityTerm],
+        anti_affinity: Sequence[AffinityTerm],
+        namespace_labels: Mapping[str, str],
+        minding: Gathering,
+    ) -> Requirements:
+        """Count pods as they are now."""
+        gatherings = _near(table, affinity), _away(table, anti_affinity), minding
+        followings = [Following(gathering, table) for gathering in gatherings]
+        near, away, unwelcome = (following.domains for following in followings)
+        return Requirements(affinity, anti_affinity, namespace_labels, near, away, unwelcome, followings)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no node can be wrong for the pod as things stand."""
+        return not self.unwelcome and not self.affinity and not self.anti_affinity
+
+    def follow(self, table: NodeTable) -> Rows | None:
+        """Bring the counts up to date; the rows that fit now and did not, or the other way round.  None: ask anew."""
+        somebody, nothing = bool(self.near), self.nothing
+        found: list[Rows] = []
+        for following in self.followings:
+            moved = following.follow(table)
+            if moved is None:
+                return None
+            for key in {one.key: None for one in moved}:
+                crossed = [one.code for one in moved if one.key == key and (one.before > 0) is not (one.now > 0)]
+                found.append(rows_in(table, key, list(dict.fromkeys(crossed))))
+        self.near, self.away, self.unwelcome = (following.domains for following in self.followings)
+        # While nobody is near, a pod may be the first: then no node is judged by its own domain alone.
+        return None if bool(self.near) is not somebody or self.nothing is not nothing else joined(found)
 
     def account(self, pod: PodInfo, other: PodInfo, row: int, sign: int) -> None:
         """Another pod comes to a row, or leaves it."""
@@ -105,8 +141,18 @@ _INTERESTS_KEPT = 4096  # pods alike for which it is remembered who minds them
 class Preferences:
     """What preferred terms, and others' required affinity, add up to in every domain."""
 
-    def __init__(self, domains: DomainCounts) -> None:
-        self.domains = domains
+    def __init__(self, gathering: Gathering, table: NodeTable) -> None:
+        self._following = Following(gathering, table)
+        self.domains = self._following.domains
+
+    def follow(self, table: NodeTable) -> Rows | None:
+        """Bring the counts up to date; the rows with another score.  None: ask anew."""
+        moved = self._following.follow(table)
+        if moved is None:
+            return None
+        self.domains = self._following.domains
+        keys = {one.key: None for one in moved}
+        return joined([rows_in(table, key, list({one.code: None for one in moved if one.key == key})) for key in keys])
 
 
 # ── the plugin ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -142,14 +188,18 @@ class InterPodAffinity:
         if pod.errors:
             return unresolvable(f"parsing pod: {_joined(pod.errors)}")
         labels = cycle.objects.namespace_labels(pod.namespace) or _NO_LABELS
-        unwelcome = _unwelcome(nodes.table, pod, labels)
-        if not unwelcome and not pod.required_affinity and not pod.required_anti_affinity:
+        minding = _minding(nodes.table, pod, labels)
+        if not minding and not pod.required_affinity and not pod.required_anti_affinity:
             return SKIP
         affinity = _with_namespaces(pod.required_affinity, cycle.objects)
         anti_affinity = _with_namespaces(pod.required_anti_affinity, cycle.objects)
-        near, away = _near(nodes.table, affinity), _away(nodes.table, anti_affinity)
-        cycle.put(Requirements(affinity, anti_affinity, labels, near, away, unwelcome))
-        return SUCCESS
+        required = Requirements.of(nodes.table, affinity, anti_affinity, labels, minding)
+        cycle.put(required)
+        return SKIP if required.nothing else SUCCESS
+
+    def refilter(self, cycle: Cycle, pod: PodInfo) -> Rows | None:
+        required = cycle.find(Requirements)
+        return NO_ROWS if required is None else required.follow(cycle.table)
 
     def add_pod(self, cycle: Cycle, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         cycle.get(Requirements).account(pod, other, node.row, 1)
@@ -202,17 +252,23 @@ class InterPodAffinity:
         if wishes:
             self._own_wishes(gathering, pod, cycle)
         self._others_wishes(gathering, pod, cycle)
-        domains = gathering.total(cycle.table)
-        if not domains.keys:
+        if not gathering:
             return SKIP
-        cycle.put(Preferences(domains))
-        return SUCCESS
+        preferences = Preferences(gathering, cycle.table)
+        cycle.put(preferences)
+        return SUCCESS if preferences.domains.keys else SKIP
+
+    def rescore(self, cycle: Cycle, pod: PodInfo, moved: bool) -> Rows | None:
+        preferences = cycle.find(Preferences)
+        return NO_ROWS if preferences is None else preferences.follow(cycle.table)
+
+    def by_value(self, cycle: Cycle, pod: PodInfo) -> bool:
+        return True
 
     def _own_wishes(self, gathering: Gathering, pod: PodInfo, cycle: Cycle) -> None:
         for sign, own in ((1, pod.preferred_affinity), (-1, pod.preferred_anti_affinity)):
             for term in _with_namespaces(own, cycle.objects):
-                for group in _meant(cycle.table, (term,)):
-                    gathering.add(term.topology_key, group, sign * term.weight)
+                _gather(gathering, cycle.table, (term,), term.topology_key, sign * term.weight)
 
     def _others_wishes(self, gathering: Gathering, pod: PodInfo, cycle: Cycle) -> None:
         labels = cycle.objects.namespace_labels(pod.namespace) or _NO_LABELS
@@ -286,7 +342,10 @@ class InterPodAffinity:
         return own, meant, self._interested(cycle, pod), cycle.objects.changed(Namespace)
 
     def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
-        return RESTLESS if pod.has_affinity or self._interested(cycle, pod) else None
+        """Who is interested; where pods are is followed pod by pod."""
+        table = cycle.table
+        concerned = pod.has_affinity or self._interested(cycle, pod)
+        return (table.node_clock, table.neighbours.shape) if concerned else None
 
     def _interested(self, cycle: Cycle, pod: PodInfo) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
         """The holders of affinity of whose terms some mean the pod, and which."""
@@ -354,29 +413,35 @@ def _meant(table: NodeTable, terms: Sequence[AffinityTerm]) -> Iterator[PodClass
             yield group
 
 
-def _near(table: NodeTable, terms: Sequence[AffinityTerm]) -> DomainCounts:
-    gathering = Gathering()
+def _gather(gathering: Gathering, table: NodeTable, terms: Sequence[AffinityTerm], key: str, weight: int = 1) -> None:
+    """Count the pods that all these terms mean, those of groups that appear later included."""
     for group in _meant(table, terms):
-        for term in terms:
-            gathering.add(term.topology_key, group)
-    return gathering.total(table)
+        gathering.add(key, group, weight)
+    gathering.want(key, weight, lambda group: matches_all(terms, group.namespace, group.labels))
 
 
-def _away(table: NodeTable, terms: Sequence[AffinityTerm]) -> DomainCounts:
+def _near(table: NodeTable, terms: Sequence[AffinityTerm]) -> Gathering:
     gathering = Gathering()
     for term in terms:
-        for group in _meant(table, (term,)):
-            gathering.add(term.topology_key, group)
-    return gathering.total(table)
+        _gather(gathering, table, terms, term.topology_key)
+    return gathering
 
 
-def _unwelcome(table: NodeTable, pod: PodInfo, namespace_labels: Mapping[str, str]) -> DomainCounts:
+def _away(table: NodeTable, terms: Sequence[AffinityTerm]) -> Gathering:
+    gathering = Gathering()
+    for term in terms:
+        _gather(gathering, table, (term,), term.topology_key)
+    return gathering
+
+
+def _minding(table: NodeTable, pod: PodInfo, namespace_labels: Mapping[str, str]) -> Gathering:
+    """Who is there and does not want the pod near."""
     gathering = Gathering()
     for held in table.neighbours.holders():
         for term in held.example.required_anti_affinity:
             if term.matches(pod.namespace, pod.labels, namespace_labels):
                 gathering.add(term.topology_key, held)
-    return gathering.total(table)
+    return gathering
 
 
 def _may_be_first(required: Requirements, pod: PodInfo) -> bool:

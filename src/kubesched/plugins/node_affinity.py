@@ -148,6 +148,9 @@ class NodeAffinity:
     def normalize_score(self, cycle: Cycle, pod: PodInfo, scores: Scores) -> Scores:
         return default_normalize(scores)
 
+    def by_value(self, cycle: Cycle, pod: PodInfo) -> bool:
+        return True
+
     def _preferences(self, pod: PodInfo) -> _Preferences:
         own = _pods_preferred(pod)
         return _Preferences((self._added_preferred or ()) + (() if own is None else own.terms))

@@ -27,7 +27,7 @@ from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.objects import Objects
 from kubesched.cluster.podinfo import PodInfo
-from kubesched.cluster.types import Mask, Scores
+from kubesched.cluster.types import NO_ROWS, Mask, Rows, Scores
 from kubesched.cluster.vocab import ABSENT
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint
@@ -162,10 +162,13 @@ class PodTopologySpread:
             return SKIP
         inclusion = self._inclusion(pod, nodes, with_all_keys(nodes, constraints))
         tallies = Tallies.within(cycle, pod.namespace)
-        cycle.put(
-            HardSpread([HardDomains(one, pod, inclusion.of(one), tallies.of(one.selector)) for one in constraints])
-        )
+        domains = [HardDomains(one, pod, inclusion.of(one), tallies.of(one.selector)) for one in constraints]
+        cycle.put(HardSpread(domains, cycle.table.clock))
         return SUCCESS
+
+    def refilter(self, cycle: Cycle, pod: PodInfo) -> Rows | None:
+        spread = cycle.find(HardSpread)
+        return NO_ROWS if spread is None else spread.follow(cycle.table)
 
     def add_pod(self, cycle: Cycle, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
         cycle.get(HardSpread).account(pod, other, node, 1)
@@ -234,14 +237,21 @@ class PodTopologySpread:
         return scores
 
     def normalize_score(self, cycle: Cycle, pod: PodInfo, scores: Scores) -> Scores:
-        ignored = cycle.get(SoftSpread).ignored
+        spread = cycle.get(SoftSpread)
+        if spread.whole:
+            return _spread_out(scores)
         result = np.zeros_like(scores)
-        compared = scores[~ignored]
-        if not len(compared):
-            return result
-        least, most = int(compared.min()), max(0, int(compared.max()))
-        result[~ignored] = MAX_SCORE * (most + least - compared) // most if most else MAX_SCORE
+        result[~spread.ignored] = _spread_out(scores[~spread.ignored])
         return result
+
+    def rescore(self, cycle: Cycle, pod: PodInfo, moved: bool) -> Rows | None:
+        spread = cycle.find(SoftSpread)
+        if spread is None:
+            return NO_ROWS
+        return None if moved else spread.follow(cycle.table)  # the feasible nodes are those that are compared
+
+    def by_value(self, cycle: Cycle, pod: PodInfo) -> bool:
+        return cycle.get(SoftSpread).whole
 
     # ── hints and signature ──────────────────────────────────────────────────────────────────────────────────
 
@@ -299,7 +309,7 @@ class PodTopologySpread:
 
     def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
         try:
-            return RESTLESS if self._both(pod, cycle.objects) else None
+            return cycle.table.node_clock if self._both(pod, cycle.objects) else None
         except SelectorError:
             return RESTLESS
 
@@ -362,6 +372,15 @@ class SelectorCache:
         if selector is None:
             selector = self._known[key] = deduced_selector(pod, objects)
         return selector
+
+
+def _spread_out(scores: Scores) -> Scores:
+    """From charges to marks: who is charged least gets most."""
+    if not len(scores):
+        return scores
+    least, most = int(scores.min()), max(0, int(scores.max()))
+    marks: Scores = MAX_SCORE * (most + least - scores) // most if most else np.full_like(scores, MAX_SCORE)
+    return marks
 
 
 def _rounded(number: float) -> int:

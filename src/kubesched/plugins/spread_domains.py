@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,10 @@ from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.table import NodeTable
-from kubesched.cluster.types import Amounts, Codes, Mask, Rows
+from kubesched.cluster.types import NO_ROWS, Amounts, Codes, Mask, Rows
 from kubesched.cluster.vocab import ABSENT
 from kubesched.framework.cycle import Cycle
-from kubesched.plugins.domains import added_up, counted_pods, pods_by_row
+from kubesched.plugins.domains import Tally, added_up, counted_pods, is_counted, joined, rows_in
 from kubesched.plugins.spread_constraints import HOSTNAME, Constraint
 
 _MANY = 2**31 - 1  # more pods than a domain can hold
@@ -31,7 +32,7 @@ class Tallies:
 
     def __init__(self, table: NodeTable, namespace: str) -> None:
         self.table, self.namespace, self.clock = table, namespace, table.clock
-        self._known: dict[Selector, Amounts] = {}
+        self._known: dict[Selector, Tally] = {}
 
     @staticmethod
     def within(cycle: Cycle, namespace: str) -> Tallies:
@@ -42,12 +43,12 @@ class Tallies:
             cycle.put(tallies)
         return tallies
 
-    def of(self, selector: Selector) -> Amounts:
-        pods = self._known.get(selector)
-        if pods is None:
+    def of(self, selector: Selector) -> Tally:
+        tally = self._known.get(selector)
+        if tally is None:
             groups = counted_pods(self.table, self.namespace, selector)
-            pods = self._known[selector] = pods_by_row(self.table, groups)
-        return pods
+            tally = self._known[selector] = Tally(self.table, groups, partial(is_counted, self.namespace, selector))
+        return tally
 
 
 # ── what pre_filter works out ────────────────────────────────────────────────────────────────────────────────
@@ -107,10 +108,10 @@ class HardDomains:
     `counts` is indexed by the number of the label value, `codes` and `counted` by row.
     """
 
-    __slots__ = ("codes", "constraint", "counted", "counts", "itself", "minimum", "size")
+    __slots__ = ("codes", "constraint", "counted", "counts", "itself", "minimum", "present", "size", "tally")
 
-    def __init__(self, constraint: Constraint, pod: PodInfo, nodes: Nodes, pods: Amounts) -> None:
-        """Count the pods (given by row) of some nodes, each of which has the label."""
+    def __init__(self, constraint: Constraint, pod: PodInfo, nodes: Nodes, tally: Tally) -> None:
+        """Count the pods of some nodes, each of which has the label."""
         column = nodes.table.label(constraint.topology_key)
         codes = column.codes[nodes.rows]
         self.constraint = constraint
@@ -118,9 +119,11 @@ class HardDomains:
         self.codes = column.codes
         self.counted: Mask = np.zeros(len(column.codes), dtype=np.bool_)
         self.counted[nodes.rows] = True
-        self.counts: Amounts = added_up(codes, pods[nodes.rows], len(column.vocab))
-        self.size = int(np.count_nonzero(np.bincount(codes)))
-        self.minimum = Minimum.over(codes, self.counts[codes])
+        self.tally = tally
+        self.counts: Amounts = added_up(codes, tally.pods[nodes.rows], len(column.vocab))
+        self.present = _in_order(codes)  # the domains there are
+        self.size = len(self.present)
+        self.minimum = Minimum.over(self.present, self.counts[self.present])
 
     @property
     def floor(self) -> int:
@@ -132,6 +135,30 @@ class HardDomains:
         """The most pods a domain may hold for one more to be fine."""
         return self.constraint.max_skew + self.floor - self.itself
 
+    def follow(self, table: NodeTable, clock: int) -> Rows | None:
+        """Count again what has moved since a clock.  The rows that fit now and did not, or the other way round."""
+        moves = self.tally.moves_since(clock)
+        if moves is None:
+            return None
+        moved = False
+        limit = self.limit
+        before: dict[int, int] = {}
+        for row, more in moves:
+            if self.counted[row]:
+                code, moved = int(self.codes[row]), True
+                before.setdefault(code, int(self.counts[code]))
+                self.counts[code] += more
+        if not moved:
+            return NO_ROWS
+        self.minimum = Minimum.over(self.present, self.counts[self.present])
+        if self.limit == limit:
+            crossed = [code for code, count in before.items() if (count > limit) is not bool(self.counts[code] > limit)]
+            return rows_in(table, self.constraint.topology_key, crossed)
+        was = self.counts.copy()
+        was[list(before)] = list(before.values())
+        flipped = np.flatnonzero((was > limit) != (self.counts > self.limit)).tolist()
+        return rows_in(table, self.constraint.topology_key, flipped)
+
     def account(self, other: PodInfo, row: int, sign: int) -> None:
         """A pod of the same namespace comes to a row, or leaves it."""
         if self.counted[row] and self.constraint.selector.matches(other.labels):
@@ -142,7 +169,7 @@ class HardDomains:
     def clone(self) -> HardDomains:
         twin = object.__new__(HardDomains)
         twin.constraint, twin.itself, twin.size = self.constraint, self.itself, self.size
-        twin.codes, twin.counted = self.codes, self.counted
+        twin.codes, twin.counted, twin.present, twin.tally = self.codes, self.counted, self.present, self.tally
         twin.counts, twin.minimum = self.counts.copy(), self.minimum.clone()
         return twin
 
@@ -150,8 +177,20 @@ class HardDomains:
 class HardSpread:
     """All constraints with DoNotSchedule, in the pod's order."""
 
-    def __init__(self, domains: Sequence[HardDomains]) -> None:
+    def __init__(self, domains: Sequence[HardDomains], clock: int) -> None:
         self.domains = tuple(domains)
+        self.clock = clock  # of the table, when it was counted
+
+    def follow(self, table: NodeTable) -> Rows | None:
+        """Count again what has moved since the last time.  The rows with another answer; None: ask anew."""
+        clock, self.clock = self.clock, table.clock
+        found: list[Rows] = []
+        for domains in self.domains:
+            rows = domains.follow(table, clock)
+            if rows is None:
+                return None
+            found.append(rows)
+        return joined(found)
 
     def account(self, pod: PodInfo, other: PodInfo, node: NodeInfo, sign: int) -> None:
         if other.namespace == pod.namespace:
@@ -159,7 +198,7 @@ class HardSpread:
                 domains.account(other, node.row, sign)
 
     def clone(self) -> HardSpread:
-        return HardSpread([domains.clone() for domains in self.domains])
+        return HardSpread([domains.clone() for domains in self.domains], self.clock)
 
 
 # ── what pre_score works out ─────────────────────────────────────────────────────────────────────────────────
@@ -169,20 +208,25 @@ class SoftDomains:
     """One constraint with ScheduleAnyway: what a node is charged for the pods in its domain.
 
     `counts` has one place per row for host names, where each node counts for itself, else one per label value;
-    `places` says which place is a row's, and -1 that the row lacks the label.
+    `places` says which place is a row's, and -1 that the row lacks the label.  `homes` says where the pods of a row
+    are counted, -1 where they are not; None where each row counts its own.
     """
 
-    __slots__ = ("counts", "max_skew", "places", "weight")
+    __slots__ = ("counts", "homes", "key", "max_skew", "places", "tally", "weight")
 
-    def __init__(self, places: Codes, counts: Amounts, weight: float, max_skew: int) -> None:
-        self.places, self.counts, self.weight, self.max_skew = places, counts, weight, max_skew
+    def __init__(
+        self, constraint: Constraint, places: Codes, counts: Amounts, weight: float, tally: Tally, homes: Codes | None
+    ) -> None:
+        self.key, self.max_skew = constraint.topology_key, constraint.max_skew
+        self.places, self.counts, self.weight = places, counts, weight
+        self.tally, self.homes = tally, homes
 
     @staticmethod
-    def of(constraint: Constraint, seen: Nodes, counted: Nodes, pods: Amounts) -> SoftDomains:
-        """Count the pods (given by row) of the counted nodes, in the domains that some node seen is in."""
+    def of(constraint: Constraint, seen: Nodes, counted: Nodes, tally: Tally) -> SoftDomains:
+        """Count the pods of the counted nodes, in the domains that some node seen is in."""
         if constraint.topology_key == HOSTNAME:
-            return _by_host(constraint, seen, pods)
-        return _by_label(constraint, seen, counted, pods)
+            return _by_host(constraint, seen, tally)
+        return _by_label(constraint, seen, counted, tally)
 
     def charge(self, row: int) -> float:
         """What a node is charged: the fewer, the better."""
@@ -193,25 +237,53 @@ class SoftDomains:
         charges = self.counts * self.weight + float(self.max_skew - 1)
         return np.append(charges, 0.0)[self.places[rows]]  # ABSENT is -1: the last one
 
+    def follow(self, table: NodeTable, clock: int) -> Rows | None:
+        """Count again what has moved since a clock.  The rows that are charged something else."""
+        moves = self.tally.moves_since(clock)
+        if moves is None:
+            return None
+        if self.homes is None:  # the counts are the tally's own
+            return np.array([row for row, _ in moves], dtype=np.int32)
+        changed: dict[int, None] = {}
+        for row, more in moves:
+            home = int(self.homes[row])
+            if 0 <= home < len(self.counts):
+                self.counts[home] += more
+                changed[home] = None
+        return rows_in(table, self.key, list(changed))
+
 
 class SoftSpread:
     """All constraints with ScheduleAnyway, and which of the feasible nodes are left out of the comparison."""
 
     def __init__(self, domains: Sequence[SoftDomains], nodes: Nodes, ignored: Mask) -> None:
         self.domains = tuple(domains)
+        self.clock = nodes.table.clock
         self.ignored = ignored  # as the feasible nodes are ordered
+        self.whole = not ignored.any()  # nobody is left out
         self.ignored_rows: Mask = np.zeros(len(nodes.table.generation), dtype=np.bool_)
         self.ignored_rows[nodes.rows[ignored]] = True
 
+    def follow(self, table: NodeTable) -> Rows | None:
+        """Count again what has moved since the last time.  The rows with another score; None: ask anew."""
+        clock, self.clock = self.clock, table.clock
+        found: list[Rows] = []
+        for domains in self.domains:
+            rows = domains.follow(table, clock)
+            if rows is None:
+                return None
+            found.append(rows)
+        return joined(found)
 
-def _by_host(constraint: Constraint, seen: Nodes, pods: Amounts) -> SoftDomains:
+
+def _by_host(constraint: Constraint, seen: Nodes, tally: Tally) -> SoftDomains:
     """Every feasible node is a domain of its own, whatever its label says, and counts its own pods."""
     has_label = seen.table.label(HOSTNAME).codes >= 0
     places = np.where(has_label, np.arange(len(has_label), dtype=np.int32), ABSENT).astype(np.int32)
-    return SoftDomains(places, pods, _weight(len(seen)), constraint.max_skew)
+    return SoftDomains(constraint, places, tally.pods, _weight(len(seen)), tally, None)
 
 
-def _by_label(constraint: Constraint, seen: Nodes, counted: Nodes, pods: Amounts) -> SoftDomains:
+def _by_label(constraint: Constraint, seen: Nodes, counted: Nodes, tally: Tally) -> SoftDomains:
     column = seen.table.label(constraint.topology_key)
     size = len(column.vocab)
     # Kept from kube-scheduler: a node without the label, where it is let in, is in the domain of the empty value.
@@ -223,10 +295,19 @@ def _by_label(constraint: Constraint, seen: Nodes, counted: Nodes, pods: Amounts
         return np.where(codes == ABSENT, nowhere, codes).astype(np.int32)
 
     wanted = np.bincount(domain(seen), minlength=size + 1) > 0
-    counts = added_up(domain(counted), pods[counted.rows], size + 1)
-    return SoftDomains(column.codes, counts[:size], _weight(int(np.count_nonzero(wanted))), constraint.max_skew)
+    homes: Codes = np.full(len(column.codes), ABSENT, dtype=np.int32)
+    homes[counted.rows] = domain(counted)
+    counts = added_up(homes[counted.rows], tally.pods[counted.rows], size + 1)[:size]
+    weight = _weight(int(np.count_nonzero(wanted)))
+    return SoftDomains(constraint, column.codes, counts, weight, tally, homes)
 
 
 def _weight(size: int) -> float:
     """How much a pod counts: the more domains there are, the fewer pods each has, and the more one of them tells."""
     return math.log(float(size + 2))
+
+
+def _in_order(codes: Codes) -> Codes:
+    """Each code once, in the order of first appearance."""
+    different, first = np.unique(codes, return_index=True)
+    return different[np.argsort(first, kind="stable")]

@@ -80,6 +80,9 @@ class TaintToleration:
     def normalize_score(self, cycle: Cycle, pod: PodInfo, scores: Scores) -> Scores:
         return default_normalize(scores, reverse=True)
 
+    def by_value(self, cycle: Cycle, pod: PodInfo) -> bool:
+        return True
+
     def _count(self, taints: tuple[Taint, ...], soft: _SoftTolerations) -> int:
         """How many taints ask this pod to stay away."""
         return sum(

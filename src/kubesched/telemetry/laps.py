@@ -25,6 +25,9 @@ POINT_NAMES: Mapping[str, str] = MappingProxyType(
         "alike": "Sign",
         "context": "Sign",
         "outlook": "Sign",
+        "refilter": "PreFilter",
+        "rescore": "PreScore",
+        "by_value": "ScoreExtensionNormalize",
     }
 )
 """By hook, the extension point as metrics name it."""

@@ -15,12 +15,12 @@ import numpy as np
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.table import NodeTable
-from kubesched.cluster.types import Mask, Rows
+from kubesched.cluster.types import NO_ROWS, Mask, Rows
 from kubesched.core import runner
 from kubesched.core.board.history import REMEMBERED, History
 from kubesched.core.board.marks import ScoreColumn
 from kubesched.core.board.standing import FEW, Standing
-from kubesched.core.board.verdicts import NO_ROWS, FilterColumn, NoBoard
+from kubesched.core.board.verdicts import FilterColumn, NoBoard
 from kubesched.core.runner import Broken
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision

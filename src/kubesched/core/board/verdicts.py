@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
-from kubesched.cluster.types import Amounts, Rows
+from kubesched.cluster.types import NO_ROWS, Amounts, Rows
 from kubesched.core import runner
 from kubesched.core.board.history import History
 from kubesched.framework.cycle import Cycle
@@ -19,8 +19,6 @@ from kubesched.framework.status import Code, Status
 from kubesched.framework.vector import REASONS_AS_BITS, Verdict
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
-
-NO_ROWS: Rows = np.empty(0, dtype=np.int32)
 
 
 class NoBoard(Exception):
