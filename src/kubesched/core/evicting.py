@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Preemption:
     """Room being made for one pod."""
 
-    __slots__ = ("node", "pod", "remaining", "unanswered", "unseen")
+    __slots__ = ("failed", "node", "pod", "remaining", "unanswered", "unseen")
 
     def __init__(self, pod: PodInfo, node: str) -> None:
         self.pod = pod
@@ -32,6 +32,7 @@ class Preemption:
         self.unanswered: set[str] = set()  # victims whose eviction has not been answered, by uid
         self.unseen: set[str] = set()  # victims whose end was promised, and whom our view still shows as staying
         self.remaining: dict[str, None] = {}  # victims still in our view, by uid
+        self.failed = False  # a victim would not go, so the room will not be made
 
 
 class Evictions:
@@ -90,7 +91,7 @@ class Evictions:
             if failure is None:
                 core.publish(victim, profile, "Preempted", note, action="Preempting", related=preemptor.key)
             elif failure.reason != "NotFound":
-                preemption.remaining.clear()  # room will not be made; the preemptor looks for another way
+                preemption.failed = True
             self._settle(preemption)
 
         message = f"{profile.name}: preempting to accommodate a higher priority pod"
@@ -117,8 +118,14 @@ class Evictions:
                 self._settle(preemption)
 
     def _settle(self, preemption: Preemption) -> None:
+        """Wake the preemptor when its room has been made, or will not be: then it looks for another way."""
         uid = preemption.pod.uid
-        if preemption.unanswered or preemption.remaining or self.under_way.get(uid) is not preemption:
+        if preemption.unanswered or self.under_way.get(uid) is not preemption:
             return
-        del self.under_way[uid]
+        if preemption.remaining and not preemption.failed:
+            return
+        preemption.failed = False
+        preemption.remaining = dict.fromkeys(sorted(preemption.unseen))  # only to know whom not to choose again
+        if not preemption.remaining:
+            del self.under_way[uid]
         self._core.queue.activate([uid], self._core.now)

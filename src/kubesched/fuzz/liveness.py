@@ -47,6 +47,8 @@ def after_rest(judge: Judge) -> None:
 
 def _restless(judge: Judge) -> bool:
     """Somebody goes on for ever by the plan."""
+    if not judge.truth.nodes:
+        return True  # kept from kube-scheduler: without any node every attempt is an error, and errors are tried again
     return bool(judge.stage.plan.custom.extender) or "Moody" in str(judge.stage.plan.scheduler)
 
 

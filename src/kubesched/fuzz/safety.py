@@ -99,7 +99,7 @@ def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -
         return
     believed = account.believed()
     account.chosen[pod.uid] = Chosen(
-        node.name, node.uid, node.version, frozenset(other.uid for other in believed.on(node.name))
+        node.name, node.uid, node.version, believed, frozenset(other.uid for other in believed.on(node.name))
     )
     if judge.stage.plan.custom.extender:
         return  # it was asked a while ago; the world has moved on
@@ -144,10 +144,11 @@ def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision)
         judge.blame("S8", f"pod {pod.key} makes room on {name}, which nobody has told of")
         return
     away = [victim.uid for victim in victims]
-    problems = objections(believed, pod, node, away)
+    asked = judge.stage.plan.custom.extender  # then the world has moved on since
+    problems = [] if asked else objections(believed, pod, node, away)
     if problems:
         judge.blame("S8", f"pod {pod.key} would not fit on {name} without its victims: {'; '.join(problems)}")
-    for victim in victims if not _promised(account, node.name, pod) else ():
+    for victim in victims if not asked and not _promised(account, node.name, pod) else ():
         if not objections(believed, pod, node, [uid for uid in away if uid != victim.uid]):
             judge.blame("S8", f"{victim.key} need not leave {name} for {pod.key}")
     _again(judge, account, pod, name, tuple(away))
@@ -165,7 +166,7 @@ def _again(judge: Judge, account: Account, pod: PodFacts, node: str, victims: tu
     before = account.victims.get(pod.uid)
     if before is not None and before[0] == node and pod.promised == node:
         going = {other.uid for other in account.view.on(node) if other.terminating}
-        still = going.intersection(before[1])
+        still = {uid for uid in going.intersection(before[1]) if account.evicted[pod.uid, uid]}
         if still:
             judge.blame("S8", f"pod {pod.key} evicts again from {node} while {sorted(still)} are going")
     account.victims[pod.uid] = (node, victims)
@@ -270,18 +271,25 @@ def bound(judge: Judge, connection: Connection, effect: Bind, answer: Answer) ->
     short = lacking(ours, pod, node._replace(room=roomiest), frozenset((pod.uid,)))
     if short:
         judge.blame("S1a", f"{pod.key} was bound to {node.name}: {'; '.join(short)}")
-    _neighbours(judge, connection, ours, pod, node.name)
+    _neighbours(judge, connection, chosen, pod)
 
 
-def _neighbours(judge: Judge, connection: Connection, ours: View, pod: PodFacts, node: str) -> None:
-    """Ports, anti-affinity and claims cannot be broken by news that are late, if all others are ours."""
+def _neighbours(judge: Judge, connection: Connection, chosen: Chosen, pod: PodFacts) -> None:
+    """Ports, anti-affinity and claims cannot be broken by news that are late, if all others are ours.
+
+    Labels are taken as they were when it was decided: nobody keeps a rule that changes afterwards.
+    """
     if judge.stage.plan.custom.extender:
         return
-    settled = View()
-    settled.nodes, settled.others = ours.nodes, ours.others
-    settled.pods = {k: p for k, p in ours.pods.items() if judge.authors.get(p.uid) == connection.owner or not p.node}
+    then = {other.uid: other for other in chosen.believed.pods.values()}
+    ours = View()
+    ours.nodes, ours.others = chosen.believed.nodes, chosen.believed.others
+    for key, other in judge.truth.pods.items():
+        if other.node and judge.authors.get(other.uid) == connection.owner:
+            ours.pods[key] = then.get(other.uid, other)._replace(node=other.node)
+    pod = then.get(pod.uid, pod)
     bare = pod._replace(near=(), obj={**pod.obj, "spec": {}}, requests={})
-    facts = settled.nodes[node]._replace(taints=())
-    problems = [text for text in objections(settled, bare, facts) if "apart" in text or "taken" in text]
+    node = ours.nodes[chosen.node]._replace(taints=())
+    problems = [text for text in objections(ours, bare, node) if "apart" in text or "taken" in text]
     if problems:
-        judge.blame("S10", f"{pod.key} was bound to {node}: {'; '.join(problems)}")
+        judge.blame("S10", f"{pod.key} was bound to {node.name}: {'; '.join(problems)}")

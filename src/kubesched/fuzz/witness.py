@@ -21,6 +21,7 @@ class Chosen(NamedTuple):
     node: str
     node_uid: str
     node_version: int
+    believed: View
     known: frozenset[str]  # uids of the pods it saw there
 
 
