@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Protocol
+from weakref import WeakSet
 
 import aiohttp
 
@@ -75,6 +76,7 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._outside: aiohttp.ClientSession | None = None
         self._tasks: dict[Number, asyncio.Task[None]] = {}
+        self._connections: WeakSet[asyncio.Transport] = WeakSet()
 
     # ── Transport ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -96,6 +98,8 @@ class HttpTransport:
         for session in (self._session, self._outside):
             if session is not None:
                 await session.close()
+        for connection in list(self._connections):
+            connection.abort()  # a TLS peer that has gone away would be waited for to say goodbye
         await asyncio.sleep(0)
 
     async def ask(self, request: Request) -> Response | Unanswered:
@@ -182,7 +186,7 @@ class HttpTransport:
         headers = {**self._headers, **way.headers, "Accept": request.accept}
         if request.body:
             headers["Content-Type"] = request.content_type
-        return await session.request(
+        response = await session.request(
             request.method,
             way.url + path,
             params=request.query or None,
@@ -194,6 +198,9 @@ class HttpTransport:
             allow_redirects=False,
             trace_request_ctx=fate,
         )
+        if response.connection is not None and response.connection.transport is not None:
+            self._connections.add(response.connection.transport)
+        return response
 
     def _make_session(self, connector: aiohttp.TCPConnector | None = None) -> aiohttp.ClientSession:
         trace = aiohttp.TraceConfig()
