@@ -116,6 +116,23 @@ class Objects:
             resource.storage, obj, generation=1 if resource.generation else None, dry_run=dry_run, finish=finish
         )
 
+    def restore(self, resource: Resource, obj: Json) -> Stored:
+        """Store an object of another cluster whole, status and uid included; it has been admitted there.
+
+        Raises ApiError where it cannot be read, or where it is there already.
+        """
+        if resource.is_custom:
+            obj, _ = resource.definition.clean(obj, "Ignore")
+            resource.definition.fill(obj)
+        else:
+            obj, _ = codec.clean(obj, resource.group_version, resource.kind, resource.shape)
+            apply_defaults(resource.shape, obj)
+        if not obj.get("metadata", {}).get("name"):
+            raise bad_request(f"a {resource.kind} without a name")
+        if resource.namespaced:
+            obj["metadata"].setdefault("namespace", "default")
+        return self.store.restore(resource.storage, obj)
+
     def _place(self, resource: Resource, obj: Json, namespace: str, name: str) -> Json:
         """Make the object and the URL agree on where it is; return its metadata."""
         meta: Json = obj.setdefault("metadata", {})

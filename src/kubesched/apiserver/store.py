@@ -323,6 +323,28 @@ class Store:
         table.add(stored)
         return stored
 
+    def restore(self, resource: str, obj: Json) -> Stored:
+        """Store an object as it was in another cluster: uid, times and generation are kept, only its version is new.
+
+        Raises 409 AlreadyExists.
+        """
+        given: Json = obj["metadata"]
+        namespace, name = given.get("namespace") or "", given["name"]
+        table = self._table(resource)
+        standing = table.objects.get(object_key(namespace, name))
+        if standing is not None:
+            raise self._exists(resource, standing)
+        uid = given.get("uid") or new_uid(self._luck)
+        stamp = given.get("creationTimestamp") or self._timestamp()
+        revision = self._revision + 1
+        meta = {**given, "uid": uid, "creationTimestamp": stamp, "resourceVersion": str(revision)}
+        stored = Stored({**obj, "metadata": meta}, namespace, name, revision)
+        if self._journal is not None:
+            self._journal.put(revision, resource, namespace, name, stored.encoded())
+        self._revision = revision
+        table.add(stored)
+        return stored
+
     def _exists(self, resource: str, standing: Stored) -> status.ApiError:
         error = status.already_exists(resource, standing.name)
         if "deletionTimestamp" in standing.obj["metadata"]:
