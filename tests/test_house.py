@@ -25,7 +25,7 @@ FACADE = "the façade"
 STOREYS = [  # top to bottom; rooms sharing a storey are strangers
     {"__main__"},
     {"cli"},
-    {"web", "bench", "fuzz"},
+    {"web", "notebook", "bench", "fuzz"},
     {"tutorial", "testing"},
     {FACADE},  # kubesched/__init__.py: `from kubesched import Pod` is for the rooms above this line
     {"live", "sim"},

@@ -1,0 +1,96 @@
+"""`kubesched new plugin`: what is written works, before and after three lines are changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubesched.cli.main import run
+
+
+def pytest_in(folder: Path) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    assert run(["new", "plugin", "ZoneBudget"]) == 0
+    capsys.readouterr()
+    return tmp_path / "zone-budget"
+
+
+def test_it_works_as_it_is(package: Path) -> None:
+    done = pytest_in(package)
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
+
+
+def test_three_lines_make_it_ones_own(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = package / "zone_budget.py"
+    text = module.read_text()
+    for number, line in {
+        "# 1:": '        full = node.labels.get("zone") == "closed" or node.pod_count >= self.args.limit',
+        "# 2:": "        left = 100 - node.pod_count",
+        "# 3:": '        return Hint("Node", Action.ADD | Action.UPDATE_NODE_LABEL), Hint("Pod", Action.DELETE)',
+    }.items():
+        [old] = [each for each in text.splitlines() if number in each]
+        text = text.replace(old, line)
+    module.write_text(text)
+
+    done = pytest_in(package)
+    assert done.returncode == 0, done.stdout
+    assert run(["plugins", "show", "ZoneBudget", "--plugin", str(module)]) == 0
+    assert "  limit: 10" in capsys.readouterr().out.splitlines()
+
+
+def test_a_mistake_in_the_three_lines_is_found_by_its_test(package: Path) -> None:
+    module = package / "zone_budget.py"
+    text = module.read_text()
+    [old] = [line for line in text.splitlines() if "# 3:" in line]
+    module.write_text(text.replace(old, '        return (Hint("Node", Action.DELETE),)'))
+
+    done = pytest_in(package)
+    assert done.returncode == 1
+    assert "2 failed" in done.stdout, "a pod would sleep through what helps it, say the kit and the scenario"
+
+
+def test_the_configuration_and_the_manifests_name_it(package: Path) -> None:
+    configuration = yaml.safe_load((package / "scheduler.yaml").read_text())
+    assert configuration["profiles"][0]["schedulerName"] == "zone-budget"
+    kinds = [part["kind"] for part in yaml.safe_load_all((package / "manifests.yaml").read_text())]
+    assert {"ServiceAccount", "ClusterRole", "ConfigMap", "Deployment"} <= set(kinds)
+    assert 'ZoneBudget = "zone_budget:ZoneBudget"' in (package / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("zone-budget", "'zone-budget' is no name for a plugin; write it like a class: ZoneBudget"),
+        ("7up", "'7up' is no name for a plugin; write it like a class: ZoneBudget"),
+        ("None", "'None' is no name for a plugin"),
+        ("NodeName", "there is a plugin called NodeName already: kubesched plugins show NodeName"),
+    ],
+)
+def test_names_that_will_not_do(
+    name: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["new", "plugin", name]) == 1
+    assert sentence in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_over(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (package / "zone_budget.py").read_text()
+    (package / "zone_budget.py").write_text("mine")
+    assert run(["new", "plugin", "ZoneBudget"]) == 1
+    assert "has something in it; name an empty folder with --into" in capsys.readouterr().err
+    assert (package / "zone_budget.py").read_text() == "mine" != before
