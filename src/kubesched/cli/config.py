@@ -12,7 +12,7 @@ import msgspec
 import yaml
 
 from kubesched.assemble import profiles_of
-from kubesched.cli.main import printable
+from kubesched.cli.main import FAILED, printable
 from kubesched.config.defaults import complete
 from kubesched.config.editor_schema import editor_schema
 from kubesched.config.gates import features_of, gates_of
@@ -55,11 +55,11 @@ def check(files: tuple[Path, ...], feature_gates: str) -> None:
                 click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(line)}", err=True)
             continue
         for note in loaded.notes:
-            click.echo(f"{click.style('note:', fg='yellow')} {path}: {printable(note)}", err=True)
+            _say_note(path, note)
         click.echo(f"{path}: ok, {_counted(len(profiles), 'profile')}: {', '.join(profiles)}")
     if refused:
         click.echo(f"{refused} of {_counted(len(files), 'file')} refused", err=True)
-        sys.exit(1)
+        click.get_current_context().exit(FAILED)
 
 
 @config.command()
@@ -74,7 +74,7 @@ def show(file: Path | None, output: str, feature_gates: str) -> None:
     features = features_of(gates_of(feature_gates))
     loaded, profiles = assembled(file, features)
     for note in loaded.notes:
-        click.echo(f"note: {file}: {printable(note)}", err=True)
+        _say_note(file, note)
     told = outline(loaded.configuration, profiles)
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
@@ -89,6 +89,10 @@ def show(file: Path | None, output: str, feature_gates: str) -> None:
 def schema() -> None:
     """Print the JSON Schema of a configuration, for editors."""
     click.echo(msgspec.json.format(msgspec.json.encode(editor_schema())).decode())
+
+
+def _say_note(file: Path | None, note: str) -> None:
+    click.echo(f"{click.style('note:', fg='yellow')} {file}: {printable(note)}", err=True)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────

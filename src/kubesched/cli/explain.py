@@ -15,11 +15,10 @@ import msgspec
 
 from kubesched.api.objects import KubeObject, Pod
 from kubesched.api.time import Instant
-from kubesched.assemble import build
+from kubesched.cli.config import assembled
 from kubesched.cli.main import printable
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.config.gates import features_of, gates_of
-from kubesched.config.load import load_file
 from kubesched.core.core import Core
 from kubesched.core.messages import Observed
 from kubesched.explain.asked import Asked, read_pod
@@ -28,7 +27,7 @@ from kubesched.explain.dump import Dump, counted, read_dump
 from kubesched.explain.fields import fields
 from kubesched.explain.text import told, why_not
 from kubesched.framework.decision import Decision
-from kubesched.framework.errors import ConfigError, KubeschedError
+from kubesched.framework.errors import KubeschedError
 from kubesched.framework.plain import plain
 
 _WARNINGS = 10  # shown one by one; a dump may be broken a thousand times over
@@ -138,22 +137,17 @@ def _content(path: Path) -> bytes:
 
 
 def _scheduler(config_file: Path | None, feature_gates: str) -> tuple[Core, list[str]]:
-    """A scheduler as configured, and what there is to say about that."""
+    """A scheduler as configured, and what there is to say about that.  Raises ConfigError."""
     features = features_of(gates_of(feature_gates))
-    if config_file is None:
-        return build(features=features, tie="name", checks=False), []
-    loaded = load_file(config_file, features=features)
-    try:
-        core = build(loaded.configuration, features=features, tie="name", checks=False)
-    except ConfigError as error:
-        raise loaded.source.placed(error) from error
+    loaded, profiles = assembled(config_file, features)
     notes = [f"{config_file}: {note}" for note in loaded.notes]
-    for profile in core.profiles.values():
+    for profile in profiles.values():
+        profile.tie = "name"
         if profile.extenders:
             names = ", ".join(one.url_prefix for one in profile.extenders)
             notes.append(f"profile {profile.name}: extenders are not asked here ({names})")
             profile.extenders = ()
-    return core, notes
+    return Core(profiles, features=features, checks=False), notes
 
 
 def _populate(core: Core, dump: Dump, asked: Pod) -> None:

@@ -6,6 +6,7 @@ may say follows from its name.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -15,6 +16,8 @@ from kubesched.config.schema import API_VERSION, KIND, Configuration
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REF = "#/$defs/{name}"
+_ARGUMENT = re.compile(r"^        (\w+): (.*(?:\n            .*)*)", re.MULTILINE)
+"""One entry of `Args:` in a docstring, with its continuation lines."""
 
 
 def editor_schema(registry: Registry | None = None) -> dict[str, Any]:
@@ -31,6 +34,8 @@ def editor_schema(registry: Registry | None = None) -> dict[str, Any]:
     for ref in args:  # arguments may say whose they are
         properties = parts[_name_in(ref)]["properties"]
         properties |= {"apiVersion": {"const": API_VERSION}, "kind": {"type": "string"}}
+    for part in (root, *parts.values()):
+        _describe(part)
     parts["PluginConfig"]["allOf"] = [
         {
             "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
@@ -39,6 +44,22 @@ def editor_schema(registry: Registry | None = None) -> dict[str, Any]:
         for name, ref in zip(with_args, args, strict=True)
     ]
     return {"$schema": DRAFT, **root, "$defs": parts}
+
+
+def _describe(part: dict[str, Any]) -> None:
+    """What the docstring says of each argument is what an editor shows beside the field."""
+    text, _, listed = str(part.get("description", "")).partition("\n\n    Args:\n")
+    if text:
+        part["description"] = _flat(text)
+    for name, said in _ARGUMENT.findall(listed):
+        first, *rest = name.split("_")
+        field = part.get("properties", {}).get(first + "".join(word.capitalize() for word in rest))
+        if field is not None:
+            field["description"] = _flat(said)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _name_in(ref: dict[str, Any]) -> str:
