@@ -130,12 +130,12 @@ for _word in ("y", "Y", "n", "N"):
 _Loader.bool_values = {**yaml.constructor.SafeConstructor.bool_values, "y": True, "n": False}
 
 
-def read_yaml(body: bytes, nodes_max: int = YAML_NODES_MAX) -> Any:
+def read_yaml(body: bytes) -> Any:
     """Decode one YAML document."""
     try:
         text = body.decode()
         for nodes, event in enumerate(yaml.parse(text, Loader=_Loader)):
-            if isinstance(event, yaml.AliasEvent) or nodes > nodes_max:
+            if isinstance(event, yaml.AliasEvent) or nodes > YAML_NODES_MAX:
                 raise Undecodable("yaml: document contains excessive aliasing")
         value = yaml.load(text, Loader=_Loader)
     except UnicodeDecodeError:

@@ -9,7 +9,7 @@ Nothing is executed or expanded: tags and aliases are refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -47,12 +47,16 @@ class UnreadableFile(KubeschedError):
     """A file that is not what kubectl prints; says which, where and what was expected."""
 
 
-def parts(data: bytes, file: str) -> Iterator[Part]:
-    """The objects in a file, lists opened.  Raises UnreadableFile."""
+def parts(data: bytes, file: str, *, unread: Collection[str] = UNREAD) -> Iterator[Part]:
+    """The objects in a file, lists opened.  Raises UnreadableFile.
+
+    Args:
+        unread: fields of YAML that are not kept; none, for whoever wants the objects whole.
+    """
     body = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not body:
         raise UnreadableFile(f"{file}: is empty; kubectl get -o json or -o yaml prints what is read here")
-    return _json_parts(body, file) if body[:1] in b"{[" else _yaml_parts(data, file)
+    return _json_parts(body, file) if body[:1] in b"{[" else _yaml_parts(data, file, unread)
 
 
 # ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -123,8 +127,8 @@ def _documents(body: bytes, file: str) -> list[bytes]:
 # ── YAML ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _yaml_parts(data: bytes, file: str) -> Iterator[Part]:
-    documents = list(_yaml_documents(data, file))
+def _yaml_parts(data: bytes, file: str, unread: Collection[str]) -> Iterator[Part]:
+    documents = list(_yaml_documents(data, file, unread))
     for number, document in enumerate(documents):
         where = file if len(documents) == 1 else f"{file}: document {number}"
         if not isinstance(document, dict):
@@ -141,7 +145,7 @@ def _named(document: Any) -> str:
     return "a list" if isinstance(document, list) else f"the {type(document).__name__} {plain(document, 60)!r}"
 
 
-def _yaml_documents(data: bytes, file: str) -> Iterator[Any]:
+def _yaml_documents(data: bytes, file: str, unread: Collection[str]) -> Iterator[Any]:
     try:
         text = data.decode("utf-8-sig")
         parser = _LOADER(text)
@@ -149,7 +153,7 @@ def _yaml_documents(data: bytes, file: str) -> Iterator[Any]:
             parser.get_event()
         while parser.check_event(yaml.DocumentStartEvent):
             parser.get_event()
-            document = _Tree(parser, file).read()
+            document = _Tree(parser, file, unread).read()
             if document is not None:  # nothing stands between two ---, or after the last
                 yield document
             parser.get_event()
@@ -168,8 +172,8 @@ def _yaml_documents(data: bytes, file: str) -> Iterator[Any]:
 class _Tree:
     """Folds the events of one document into dictionaries, lists and scalars."""
 
-    def __init__(self, parser: Any, file: str) -> None:
-        self._next, self._file = parser.get_event, file
+    def __init__(self, parser: Any, file: str, unread: Collection[str]) -> None:
+        self._next, self._file, self._unread = parser.get_event, file, unread
         self._known: dict[str, Any] = {}  # plain scalars met before
 
     def read(self) -> Any:
@@ -179,6 +183,7 @@ class _Tree:
         top: list[Any] = []
         current: Any = top
         key: str | None = None
+        unread = self._unread
         inside = False  # the current collection is a mapping
         while True:
             event = self._next()
@@ -202,7 +207,7 @@ class _Tree:
                 opened: Any = {} if kind is mapping else []
                 if not inside:
                     current.append(opened)
-                elif key not in UNREAD:
+                elif key not in unread:
                     current[key] = opened
                 outer.append((current, key))
                 current, key, inside = opened, None, kind is mapping

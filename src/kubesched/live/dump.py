@@ -1,72 +1,43 @@
-"""Files with objects of a cluster: what `kubectl get -o yaml` (or json) printed, and manifests people write.
-
-One document or many, single objects or Lists, YAML or JSON.
-"""
+"""Objects of another cluster, taken over as they were: what `kubectl get -o yaml` (or json) printed."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kubesched.apiserver.codec import Undecodable, read_json, read_yaml
+import msgspec
+
 from kubesched.apiserver.server import ApiServer
 from kubesched.apiserver.status import ApiError
-from kubesched.framework.errors import KubeschedError
+from kubesched.explain.documents import UnreadableFile, parts
 
 Json = dict[str, Any]
 
-_DOCUMENT = re.compile(rb"^---(?:[ \t].*)?$", re.MULTILINE)
-_NODES_MAX = 50_000_000
-_SERVED_ANEW = frozenset(("Event", "Lease", "Endpoints", "EndpointSlice"))
-
-
-class DumpError(KubeschedError):
-    """A file of objects that cannot be used; says which, where, and what to do."""
-
-    exit_status = 2
+_MADE_ANEW = frozenset(("Event", "Lease", "Endpoints", "EndpointSlice"))
 
 
 def read_objects(path: Path) -> list[Json]:
-    """Every object in a file.  Raises DumpError."""
+    """Every object in a file, whole.  Raises UnreadableFile."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DumpError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UnreadableFile(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     found: list[Json] = []
-    for number, document in enumerate(_documents(data), start=1):
-        where = f"{path}, document {number}" if number > 1 else str(path)
-        try:
-            value = read_json(document) if document.lstrip()[:1] == b"{" else read_yaml(document, _NODES_MAX)
-        except Undecodable as error:
-            raise DumpError(f"{where}: {error}") from None
-        found += _flattened(value, where)
-    if not found:
-        raise DumpError(f"{path}: there is no object in it; write what `kubectl get nodes -o yaml` prints")
+    for part in parts(data, str(path), unread=()):
+        obj = part.data
+        if isinstance(obj, (bytes, msgspec.Raw)):
+            try:
+                obj = msgspec.json.decode(obj)
+            except (msgspec.MsgspecError, RecursionError) as error:
+                raise UnreadableFile(f"{part.where}: is not JSON: {error}") from None
+        if not isinstance(obj, dict) or not isinstance(obj.get("metadata", {}), dict):
+            raise UnreadableFile(f"{part.where}: is no Kubernetes object")
+        obj = {"apiVersion": "v1", **({"kind": part.kind} if part.kind else {}), **obj}
+        if not isinstance(obj.get("kind"), str):
+            raise UnreadableFile(f"{part.where}: does not say its kind; kubectl get -o yaml prints it")
+        found.append(obj)
     return found
-
-
-def _documents(data: bytes) -> Iterator[bytes]:
-    if data.lstrip()[:1] == b"{":
-        yield data
-        return
-    for part in _DOCUMENT.split(data):
-        if any(line.strip() and not line.lstrip().startswith(b"#") for line in part.splitlines()):
-            yield part
-
-
-def _flattened(value: Any, where: str) -> list[Json]:
-    if value is None:
-        return []
-    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-        raise DumpError(f"{where}: not a Kubernetes object: it has no kind")
-    items = value.get("items")
-    if value["kind"].endswith("List") and isinstance(items, list):
-        kind, version = value["kind"].removesuffix("List"), value.get("apiVersion", "v1")
-        named = [{"apiVersion": version, "kind": kind, **one} if isinstance(one, dict) else one for one in items]
-        return [obj for at, one in enumerate(named) for obj in _flattened(one, f"{where}, items[{at}]")]
-    return [value]
 
 
 class Restored:
@@ -102,7 +73,7 @@ def restore(server: ApiServer, objects: Iterable[Json]) -> Restored:
 def _restore(server: ApiServer, obj: Json, uids: set[Any]) -> str:
     """Store one object; why not, where it is left out."""
     kind = obj["kind"]
-    if kind in _SERVED_ANEW:
+    if kind in _MADE_ANEW:
         return f"{kind}, which a cluster makes by itself"
     group, _, version = str(obj.get("apiVersion", "v1")).rpartition("/")
     row = server.registry.find_kind(group, version, kind)
