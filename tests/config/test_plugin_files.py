@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubesched.assemble import profiles_of
-from kubesched.config.joining import with_files
+from kubesched.config.joining import joined
 from kubesched.config.plugin_files import plugins_in
 from kubesched.config.registry import Registry
 from kubesched.config.schema import Configuration, PluginRef, Plugins, PluginSet, ProfileConfig
@@ -45,7 +45,7 @@ def test_it_joins_every_profile_that_does_not_mention_it(tmp_path: Path) -> None
     mentions = Plugins(filter=PluginSet(enabled=(PluginRef(name="ZoneBudget"),)))
     profiles = (ProfileConfig(scheduler_name="a"), ProfileConfig(scheduler_name="b", plugins=mentions))
 
-    configuration = with_files(Configuration(profiles=profiles), [written(tmp_path, GOOD)], registry)
+    configuration = joined(Configuration(profiles=profiles), registry.add_file(written(tmp_path, GOOD)), registry)
 
     for profile in profiles_of(configuration, registry=registry).values():
         assert [name_of(plugin) for plugin in profile.filter].count("ZoneBudget") == 1
@@ -55,7 +55,7 @@ def test_an_order_of_the_queue_takes_the_place_of_the_one_there_is(tmp_path: Pat
     registry = Registry()
     file = written(tmp_path, "class Fifo:\n    def key(self, pod):\n        return (pod.added,)\n")
 
-    configuration = with_files(Configuration(), [file], registry)
+    configuration = joined(Configuration(), registry.add_file(file), registry)
 
     [profile] = profiles_of(configuration, registry=registry).values()
     assert [name_of(plugin) for plugin in profile.queue_sort] == ["Fifo"]
@@ -63,7 +63,7 @@ def test_an_order_of_the_queue_takes_the_place_of_the_one_there_is(tmp_path: Pat
 
 def test_without_files_nothing_changes() -> None:
     configuration = Configuration()
-    assert with_files(configuration, [], Registry()) is configuration
+    assert joined(configuration, [], Registry()) is configuration
 
 
 @pytest.mark.parametrize(

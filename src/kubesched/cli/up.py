@@ -15,8 +15,10 @@ from kubesched.assemble import build
 from kubesched.cli.listening import Listening, counted, verbose
 from kubesched.cli.main import printable
 from kubesched.config.gates import features_of, gates_of
+from kubesched.config.joining import joined
 from kubesched.config.load import load_file
 from kubesched.config.registry import Registry
+from kubesched.config.schema import Configuration
 from kubesched.core.core import Core
 from kubesched.framework.features import Features
 from kubesched.live.cluster import CannotServe, EmbeddedCluster, make_nodes
@@ -50,6 +52,14 @@ class Zones(click.ParamType[tuple[str, ...]]):
 @click.option("--nodes-file", type=click.Path(path_type=Path), help="Node objects instead: YAML or JSON, also a List.")
 @click.option("--zones", type=Zones(), default=(), metavar="A,B,…", help="Zones of the nodes: names, or a number.")
 @click.option("--scheduler-config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration.")
+@click.option(
+    "--plugin",
+    "plugins",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="A file with plugins of yours; they take part in every profile.",
+)
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,…", help="Feature gates of the scheduler.")
 @click.option("--no-scheduler", is_flag=True, help="Nobody schedules, so that another scheduler can.")
 @click.option("--port", type=click.IntRange(0, 65535), default=None, help=f"Where to listen; 0 for any. [{PORT}]")
@@ -64,6 +74,7 @@ def up(
     nodes_file: Path | None,
     zones: tuple[str, ...],
     scheduler_config: Path | None,
+    plugins: tuple[Path, ...],
     feature_gates: str,
     no_scheduler: bool,
     port: int | None,
@@ -83,7 +94,9 @@ def up(
         raise click.UsageError("--nodes makes nodes and --nodes-file brings them: give one of the two")
     features = features_of(gates_of(feature_gates))
     listening = Listening(verbose, (), ())
-    core = None if no_scheduler else _core(scheduler_config, features)
+    core = None if no_scheduler else _core(scheduler_config, plugins, features)
+    if core is not None:
+        core.verbosity = verbose
     cluster = _listening_cluster(
         port,
         core=core,
@@ -105,15 +118,17 @@ def up(
     _run(cluster, live=sys.stdout.isatty() and not verbose)
 
 
-def _core(config: Path | None, features: Features) -> Core:
+def _core(config: Path | None, plugins: tuple[Path, ...], features: Features) -> Core:
     """The scheduler.  Raises ConfigError."""
-    if config is None:
-        return build(features=features)
-    registry = Registry(folder=config.parent)
-    loaded = load_file(config, features=features, registry=registry)
-    for note in loaded.notes:
-        click.echo(f"note: {config}: {printable(note)}", err=True)
-    return build(loaded.configuration, features=features, registry=registry)
+    registry = Registry(folder=Path() if config is None else config.parent)
+    names = [name for file in plugins for name in registry.add_file(file)]
+    configuration = Configuration()
+    if config is not None:
+        loaded = load_file(config, features=features, registry=registry)
+        for note in loaded.notes:
+            click.echo(f"note: {config}: {printable(note)}", err=True)
+        configuration = loaded.configuration
+    return build(joined(configuration, names, registry, features), features=features, registry=registry)
 
 
 def _nodes(

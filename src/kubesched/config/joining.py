@@ -6,8 +6,7 @@ something about it is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
@@ -21,20 +20,19 @@ from kubesched.framework.hooks import points_of
 QUEUE_SORT = "queueSort"
 
 
-def with_files(
-    configuration: Configuration, files: Iterable[Path], registry: Registry, features: Features | None = None
+def joined(
+    configuration: Configuration, names: Sequence[str], registry: Registry, features: Features | None = None
 ) -> Configuration:
-    """A configuration in which the plugins of these files take part.  Raises ConfigError."""
-    names = [name for file in files for name in registry.add_file(file)]
+    """A configuration in which these plugins of a registry take part.  Raises ConfigError."""
     if not names:
         return configuration
     configuration = complete(configuration, features)
     return structs.replace(
-        configuration, profiles=tuple(_joined(profile, names, registry) for profile in configuration.profiles)
+        configuration, profiles=tuple(_with_all(profile, names, registry) for profile in configuration.profiles)
     )
 
 
-def _joined(profile: ProfileConfig, names: Iterable[str], registry: Registry) -> ProfileConfig:
+def _with_all(profile: ProfileConfig, names: Iterable[str], registry: Registry) -> ProfileConfig:
     plugins = profile.plugins
     assert plugins is not None, "the profiles of a completed configuration say which plugins they have"
     for name in names:

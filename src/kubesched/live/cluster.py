@@ -20,6 +20,8 @@ from typing import Any
 
 from kubesched.actors.cast import cast
 from kubesched.actors.node_agent import ready_status
+from kubesched.api.crd import UnfitKind, definition_of
+from kubesched.api.kinds import KNOWN, CustomResource
 from kubesched.api.time import Instant
 from kubesched.apiserver import kubeconfig, tls
 from kubesched.apiserver.access import Authenticator
@@ -29,6 +31,7 @@ from kubesched.apiserver.inprocess import InProcess
 from kubesched.apiserver.persistence import DataDirError, Journal
 from kubesched.apiserver.requests import ADMIN
 from kubesched.apiserver.server import ApiServer
+from kubesched.apiserver.status import ApiError
 from kubesched.apiserver.store import Store
 from kubesched.core.core import Core
 from kubesched.drive.loop import drive
@@ -41,6 +44,7 @@ from kubesched.live.pace import Pace
 Json = dict[str, Any]
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TOKEN_FILE, TLS_FOLDER = "token", "tls"
 
 
@@ -96,10 +100,12 @@ class EmbeddedCluster:
         self._folder = tempfile.TemporaryDirectory(prefix="kubesched-")  # 0700
         self.token = _token(data_dir)
         self.server = self._make_server(data_dir, plain, acting, seed)
+        self.client = InProcess(self.server, "kubesched")
+        own = {} if core is None else {name: core.kinds[name] for name in core.own_kinds}
+        self._define(core.own_kinds.values() if core is not None else ())
         self.restored = self._populate(nodes, objects)
         actors = cast() if acting else ()
-        self.world = EmbeddedWorld(self.server, self.pace, actors=actors)
-        self.client = InProcess(self.server, "kubesched")
+        self.world = EmbeddedWorld(self.server, self.pace, actors=actors, kinds={**KNOWN, **own})
         if core is not None and not core.position:
             core.unsynced.update(self.world.kinds)  # nothing is tried before the first view is complete
         self.tap = None if core is None else Tap(core, *listeners)
@@ -124,6 +130,17 @@ class EmbeddedCluster:
         with store.batch():
             server.bootstrap()
         return server
+
+    def _define(self, views: Iterable[type[CustomResource]]) -> None:
+        """Serve the kinds that only the plugins know; one that was defined before stays as it was."""
+        for view in views:
+            try:
+                self.client.request("POST", DEFINITIONS, definition_of(view))
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    raise CannotServe(f"{view.__name__}: the API server refuses its definition: {error}") from None
+            except UnfitKind as error:
+                raise CannotServe(str(error)) from None
 
     def _populate(self, nodes: Iterable[Json], objects: Iterable[Json]) -> Restored:
         """Nodes first; those that say nothing of themselves are ready machines.  What became of the objects."""
