@@ -79,7 +79,11 @@ class Evictions:
             note += " (in kube-scheduler memory)."
             core.publish(victim, profile, "Preempted", note, action="Preempting", related=preemptor.key)
             return
-        if victim.pod.terminating:
+        seen = core.mirror.pods.get(victim.key)
+        if seen is None or seen.uid != victim.uid:
+            preemption.remaining.pop(victim.uid, None)
+            return  # it went while an extender was asked
+        if seen.terminating:
             return  # it is going already
         preemption.unanswered.add(victim.uid)
 
@@ -108,9 +112,13 @@ class Evictions:
         for preemption in self.under_way.values():
             preemption.unseen.discard(uid)
 
+    def needless(self, uid: str) -> None:
+        """Nobody needs to make room for this pod any more."""
+        self.under_way.pop(uid, None)
+
     def gone(self, uid: str) -> None:
         """A pod has left our view: perhaps someone waited for that."""
-        self.under_way.pop(uid, None)
+        self.needless(uid)
         self.going(uid)
         for preemption in list(self.under_way.values()):
             if uid in preemption.remaining:

@@ -18,7 +18,7 @@ from collections.abc import Generator
 from types import GeneratorType
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from kubesched.api.objects import Pod, PodCondition
 from kubesched.api.time import Duration, minutes, seconds
@@ -26,11 +26,12 @@ from kubesched.core import extenders, runner
 from kubesched.core.extender_wire import about_binding
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision
+from kubesched.framework.errors import shown, words
 from kubesched.framework.hooks import name_of
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
 from kubesched.framework.status import SUCCESS, Code, Status, Wait, error
-from kubesched.framework.steps import Answer, BindPod, Failure, Step, Steps
+from kubesched.framework.steps import Answer, BindPod, Failure, Step, Steps, fault_of, is_duration
 
 if TYPE_CHECKING:
     from kubesched.core.core import Core
@@ -108,6 +109,11 @@ class Flight:
     def __repr__(self) -> str:
         return f"Flight({self.info.key!r} → {self.node})"
 
+    @property
+    def assumed(self) -> Pod:
+        """The pod as if it were on its node: who waits for room there must see where it is given up."""
+        return structs.replace(self.info.pod, spec=structs.replace(self.info.pod.spec, node_name=self.node))
+
     # ── the way there ────────────────────────────────────────────────────────────────────────────────────────
 
     def _fly(self) -> Course:
@@ -133,15 +139,10 @@ class Flight:
         holds: dict[str, Duration] = {}
         for plugin in self.profile.permit:
             name = name_of(plugin)
-            try:
-                answer = plugin.permit(self.cycle, self.info, self.node)
-            except Exception as problem:
-                return error(f'running Permit plugin "{name}": {runner.words(problem)}').by(name)
+            answer = self._ask_permit(plugin, name)
             if isinstance(answer, Wait):
                 holds[name] = Duration(min(answer.timeout, PERMIT_AT_MOST))
-            elif answer is not None and not isinstance(answer, Status):
-                return error(f"{name}.permit must return a Status or a Wait, not {answer!r}").by(name)
-            elif answer is not None and not answer.ok:
+            elif not answer.ok:
                 return _worded(answer, "Permit", name)
         if not holds:
             self.core.life.move(self.info, "permitted")
@@ -155,6 +156,15 @@ class Flight:
             return SUCCESS
         code = Code.ERROR if answer.failure.code else Code.UNSCHEDULABLE
         return Status(code, (answer.failure.message,), answer.failure.reason)
+
+    def _ask_permit(self, plugin: object, name: str) -> Status | Wait:
+        try:
+            answer = runner.asked("", plugin, "permit", self.cycle, self.info, self.node)
+            if not isinstance(answer, Wait):
+                return runner.as_status(answer, name, "permit")
+        except runner.Broken as broken:
+            return error(broken.text)
+        return answer if is_duration(answer.timeout) else error(f"a Wait of {shown(answer.timeout)} is no duration")
 
     def _promise(self) -> Generator[Want, Answer, None]:
         """Whoever looks at the pod meanwhile shall see where it is going; failing to say so is no failure."""
@@ -171,7 +181,7 @@ class Flight:
                 if not promised:
                     promised = True
                     yield from self._promise()
-                steps = yield from self._walk(steps, name)
+                steps = yield from self._walk(steps, name, "pre_bind")
             status = steps
             if not (status.ok or status.code is Code.SKIP):
                 return _worded(status, "PreBind", name)
@@ -209,7 +219,7 @@ class Flight:
             name = name_of(plugin)
             steps = self._ask_for_steps(plugin, "bind")
             if not isinstance(steps, Status):
-                steps = yield from self._walk(steps, name)
+                steps = yield from self._walk(steps, name, "bind")
             status = steps
             if status.code is not Code.SKIP:
                 return status if status.ok else _worded(status, "Bind", name)
@@ -219,31 +229,41 @@ class Flight:
 
     def _ask_for_steps(self, plugin: object, hook: str) -> Status | Steps:
         try:
-            answer = getattr(plugin, hook)(self.cycle, self.info, self.node)
-        except Exception as problem:
-            return error(runner.words(problem))
-        if answer is None:
-            return SUCCESS
-        if isinstance(answer, (Status, GeneratorType)):
-            return answer
-        return error(f"{hook} must return a Status or yield steps, not {answer!r}")
+            answer = runner.asked("", plugin, hook, self.cycle, self.info, self.node)
+            return answer if isinstance(answer, GeneratorType) else runner.as_status(answer, name_of(plugin), hook)
+        except runner.Broken as broken:
+            return error(broken.text)
 
-    def _walk(self, steps: Steps, plugin: str) -> Course:
+    def _walk(self, steps: Steps, plugin: str, hook: str) -> Course:
         """Carry out what a hook yields, until it returns."""
         answer: Answer | None = None
-        while True:
-            try:
-                step = steps.send(answer) if answer is not None else next(steps)
-            except StopIteration as done:
-                status = SUCCESS if done.value is None else done.value
-                return status if isinstance(status, Status) else error(f"must end with a Status, not {status!r}")
-            except Exception as problem:
-                return error(runner.words(problem))
-            if isinstance(step, BindPod):
-                status = yield from self._bind_fenced()
-                answer = Answer() if status.ok else Answer(failure=Failure(status.code.text, status.message))
-            else:
-                answer = yield step
+        try:
+            while True:
+                try:
+                    step = steps.send(answer) if answer is not None else next(steps)
+                except StopIteration as done:
+                    return runner.as_status(done.value, plugin, hook)
+                except Exception as problem:
+                    return error(words(problem))
+                fault = fault_of(step)
+                if fault:
+                    return error(fault)
+                if isinstance(step, BindPod):
+                    status = yield from self._bind_fenced()
+                    answer = Answer() if status.ok else Answer(failure=Failure(status.code.text, status.message))
+                else:
+                    answer = yield step
+        except runner.Broken as broken:
+            return error(broken.text)
+        finally:
+            self._stop(steps, f"{plugin}.{hook}")
+
+    def _stop(self, steps: Steps, whose: str) -> None:
+        """End a hook in the middle of its steps, where it is not over."""
+        try:
+            steps.close()
+        except Exception as problem:  # it would not stop, or broke on its way out
+            self.decision.notes.append(f"{whose}: {words(problem)}")
 
     # ── the bind protocol ────────────────────────────────────────────────────────────────────────────────────
 
@@ -364,7 +384,7 @@ class Flight:
             try:
                 plugin.unreserve(self.cycle, self.info, self.node)
             except Exception as problem:
-                self.decision.notes.append(f"{name_of(plugin)}.unreserve: {runner.words(problem)}")
+                self.decision.notes.append(f"{name_of(plugin)}.unreserve: {words(problem)}")
 
     def land(self) -> None:
         """The pod is bound; tell those who want to know."""
@@ -374,7 +394,7 @@ class Flight:
             try:
                 plugin.post_bind(self.cycle, self.info, self.node)
             except Exception as problem:
-                self.decision.notes.append(f"{name_of(plugin)}.post_bind: {runner.words(problem)}")
+                self.decision.notes.append(f"{name_of(plugin)}.post_bind: {words(problem)}")
 
 
 def _worded(status: Status, point: str, plugin: str) -> Status:

@@ -15,6 +15,7 @@ from kubesched.core.messages import Bind, Call, PatchPod, ReadPod
 from kubesched.core.reminders import GoOn, LaterJudge, LookTimeout, PermitTimeout
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision
+from kubesched.framework.errors import words
 from kubesched.framework.events import ASSIGNED_POD_DELETE
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
@@ -100,7 +101,7 @@ class Flying:
 
     def _tell_of_room(self, flight: Flight, excluding: str) -> None:
         core = self._core
-        core.queue.notify(ASSIGNED_POD_DELETE, flight.info.pod, None, core.now, lambda other: other.uid != excluding)
+        core.queue.notify(ASSIGNED_POD_DELETE, flight.assumed, None, core.now, lambda other: other.uid != excluding)
 
     # ── what a flight asks for ───────────────────────────────────────────────────────────────────────────────
 
@@ -163,11 +164,16 @@ class Flying:
 
     def _look(self, uid: str) -> None:
         lookout = self._lookouts[uid]
-        status = lookout.want.look(self._core.mirror.objects)
-        if status is not None:
+        try:
+            status = lookout.want.look(self._core.mirror.objects)
+            answer = None if status is None else Answer(data=status)
+        except Exception as problem:  # a plugin's look costs its own pod
+            text = f"waiting for {lookout.want.what}: {words(problem)}"
+            answer = Answer(failure=Failure("InternalError", text))
+        if answer is not None:
             self._core.timers.cancel(lookout.timer)
             del self._lookouts[uid]
-            self._resume(self.flights[uid], lookout.token, Answer(data=status))
+            self._resume(self.flights[uid], lookout.token, answer)
 
     def give_up_looking(self, uid: str, token: int) -> None:
         lookout = self._lookouts.get(uid)

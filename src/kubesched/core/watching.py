@@ -110,7 +110,7 @@ def _pod_assigned(core: Core, pod: Pod, info: PodInfo) -> None:
         core.queue.delete(pod.uid, core.now)
         core.queue.done(pod.uid)
         core.life.move(info, "bound_elsewhere", pod.spec.node_name)
-        core.evictions.gone(pod.uid)
+        core.evictions.needless(pod.uid)
     core.failing.forget(pod.uid)
     core.queue.notify(ASSIGNED_POD_ADD, None, pod, core.now)
 
@@ -124,7 +124,7 @@ def _flight_assigned(core: Core, flight: Flight, pod: Pod, state: State | None) 
     core.queue.done(pod.uid)
     core.life.move(flight.info, "bound_elsewhere", pod.spec.node_name)
     if assumed != pod.spec.node_name:
-        core.queue.notify(ASSIGNED_POD_DELETE, flight.info.pod, None, core.now)
+        core.queue.notify(ASSIGNED_POD_DELETE, flight.assumed, None, core.now)
 
 
 def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
@@ -169,7 +169,7 @@ def _call_back(core: Core, flight: Flight, why: str) -> None:
     core.flying.abort(flight)
     core.queue.done(flight.info.uid)
     core.life.move(flight.info, "gone", why)
-    core.queue.notify(ASSIGNED_POD_DELETE, flight.info.pod, None, core.now)
+    core.queue.notify(ASSIGNED_POD_DELETE, flight.assumed, None, core.now)
 
 
 def _tell_of_released_promise(core: Core, pod: Pod) -> None:

@@ -82,7 +82,7 @@ class Account:
         """What the scheduler has been told, and what it has assumed."""
         told, assumed = self.view, self.assumed()
         both = View()
-        both.nodes, both.others = told.nodes, told.others
+        both.nodes, both.others = dict(told.nodes), told.others
         both.pods = {key: self._placed(pod, assumed) for key, pod in told.pods.items()}
         return both
 
