@@ -33,6 +33,7 @@ from kubesched.plugins.volumes import (
     after_claim_change,
     alike_volumes,
     claim_name,
+    claim_names,
     claim_not_found,
     class_of,
     find_claim,
@@ -69,7 +70,8 @@ class NodeVolumeLimits:
     Answers:       Unschedulable — evicting pods frees places.  UnschedulableAndUnresolvable for a pod whose claim
                    does not exist.
     Wakes on:      a node or CSINode added, a CSINode gone or one of its limits raised; a pod with volumes leaves a
-                   node; a claim of the pod is created; a volume is detached.
+                   node, or one with the same volumes comes; a claim of the pod is created or changes; a volume is
+                   detached.
     Tiers:         filter, filter_all.
     Same as:       kube-scheduler NodeVolumeLimits, v1.36, but that a claim which is not the one of a placed
                    pod's ephemeral volume is not counted, where kube-scheduler gives the attempt up.
@@ -140,11 +142,15 @@ class NodeVolumeLimits:
     def events_to_register(self) -> Sequence[Hint]:
         csi_node = resource_name("CSINode")
         return (
-            Hint(NODE, Action.ADD),  # beyond kube-scheduler, as the end of a CSINode is: without one there are no limits
+            # Beyond kube-scheduler: a node without a CSINode has no limits, a volume that others brought takes no
+            # place of its own, and a claim once bound, or whose class is gone, may turn out to need none.
+            Hint(NODE, Action.ADD),
+            Hint(resource_name(StorageClass), Action.DELETE),
             Hint(csi_node, Action.ADD | Action.DELETE),
             Hint(csi_node, Action.UPDATE, _after_csi_node_change),
             Hint(POD, Action.DELETE, _after_pod_deleted),
-            Hint(resource_name("PersistentVolumeClaim"), Action.ADD, after_claim_change),
+            Hint(POD, Action.ADD, _after_pod_placed),
+            Hint(resource_name("PersistentVolumeClaim"), Action.ADD | Action.UPDATE, after_claim_change),
             Hint(resource_name("VolumeAttachment"), Action.DELETE, _after_detached),
         )
 
@@ -298,6 +304,14 @@ def _after_pod_deleted(pod: PodInfo, old: KubeObject | None, new: KubeObject | N
     if not isinstance(old, Pod) or not (old.spec.node_name or old.status.nominated_node_name):
         return QueueingHint.SKIP
     return QueueingHint.QUEUE if _has_attachable(old) else QueueingHint.SKIP
+
+
+def _after_pod_placed(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+    if not isinstance(new, Pod) or not new.spec.node_name:
+        return QueueingHint.SKIP
+    claims = new.namespace == pod.namespace and not {*claim_names(new)}.isdisjoint(claim_names(pod.pod))
+    mine, theirs = ({in_tree_disk(volume) for volume in one.spec.volumes} - {None} for one in (pod.pod, new))
+    return QueueingHint.QUEUE if claims or not mine.isdisjoint(theirs) else QueueingHint.SKIP
 
 
 def _after_detached(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:

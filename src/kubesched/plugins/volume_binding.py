@@ -42,6 +42,7 @@ from kubesched.plugins.volumes import (
     after_claim_change,
     alike_volumes,
     claim_name,
+    claim_names,
     claim_not_found,
     class_of,
     find_claim,
@@ -196,9 +197,26 @@ class VolumeBinding:
             Hint(resource_name("PersistentVolume"), appears_or_changes),
             Hint(NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
             Hint(resource_name("CSINode"), appears_or_changes, _after_csi_node_change),
-            Hint(resource_name("CSIDriver"), Action.UPDATE, _after_driver_change),
+            Hint(resource_name("CSIDriver"), Action.UPDATE | Action.DELETE, self._after_driver_change),
             Hint(resource_name("CSIStorageCapacity"), appears_or_changes, _after_capacity_change),
         )
+
+    def _after_driver_change(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+        if not isinstance(old, CSIDriver) or not old.spec.storage_capacity:
+            return QueueingHint.SKIP
+        if isinstance(new, CSIDriver) and new.spec.storage_capacity:
+            return QueueingHint.SKIP
+        inline = any(volume.csi is not None and volume.csi.driver == old.name for volume in pod.pod.spec.volumes)
+        return _queue_if(inline or self._provisions(old.name, pod))
+
+    def _provisions(self, driver: str, pod: PodInfo) -> bool:
+        """Whether a driver makes the volumes of a claim of the pod; kube-scheduler does not look."""
+        if self.tools is None or not self.tools.attached:
+            return False
+        objects = self.tools.objects
+        claims = (find_claim(pod.pod, name, objects) for name in claim_names(pod.pod))
+        classes = (objects.get(StorageClass, class_of(claim)) for claim in claims if claim is not None)
+        return any(one is not None and one.provisioner == driver for one in classes)
 
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         return sign_volumes(pod)
@@ -278,13 +296,6 @@ def _after_csi_node_change(pod: PodInfo, old: KubeObject | None, new: KubeObject
     if not isinstance(old, CSINode) or not isinstance(new, CSINode):
         return QueueingHint.QUEUE
     return _queue_if(old.annotations.get(MIGRATED_PLUGINS) != new.annotations.get(MIGRATED_PLUGINS))
-
-
-def _after_driver_change(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
-    if not isinstance(old, CSIDriver) or not isinstance(new, CSIDriver):
-        return QueueingHint.SKIP
-    used = any(volume.csi is not None and volume.csi.driver == new.name for volume in pod.pod.spec.volumes)
-    return _queue_if(used and bool(old.spec.storage_capacity) and not new.spec.storage_capacity)
 
 
 def _after_capacity_change(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:

@@ -30,6 +30,7 @@ from kubesched.core.schedule import schedule
 from kubesched.explain.fields import fields
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.errors import InternalError, KubeschedError
+from kubesched.framework.features import Features
 from kubesched.framework.profile import Profile
 
 Json = dict[str, Any]
@@ -147,6 +148,8 @@ class Desk:
     """As much of a core as plugins can see."""
 
     now = NOON
+    features = Features()
+    verbosity = 10  # everything is heard: a remark must not change an answer
 
     def __init__(self, mirror: Mirror) -> None:
         self.mirror = mirror

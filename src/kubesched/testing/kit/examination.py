@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from kubesched.api.objects import KINDS, KubeObject
-from kubesched.config.registry import PluginClass, Registry
+from kubesched.config.registry import PluginClass, Registry, args_type
 from kubesched.framework.errors import ConfigError
 from kubesched.framework.features import Features
 from kubesched.framework.hooks import name_of, points_of, reads_of
@@ -64,7 +64,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 SITUATIONS = 200
 _EAGER = 30  # how much more often at most a theme is drawn that tells something
 _DRAWS = 3
-_TELLING = ("told apart", "fits at last", "made room", "turned down")
+_TELLING = ("told apart", "fits at last", "made room")
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?")
 
 
@@ -165,13 +165,14 @@ def examine(
     subject = _subject(plugin, args, beside, features or Features())
     made = subject.make()
     extra = tuple(_plain(obj) for obj in objects)
-    plan = Plan(_themes(about), Words(_words(plugin, args, labels or {})), extra)
+    words = Words(_words(plugin, args, labels or {}))
+    plan = Plan(_themes(about, words), words, extra)
     asked = [name for name in (only or RULES) if _concerns(name, made)]
     broken: dict[str, Broken] = {}
     seen: dict[str, int] = {}
     keenness = _Keenness(plan.themes)
     for number in range(situations):
-        scene, themes = _drawn(subject, plan, seeded(seed, number))
+        scene, themes = _drawn(subject, plan, seeded(seed, number), keenness.rare)
         for rule in asked:
             fault = None if rule in broken else _breach(rule, scene)
             if fault is not None and fault.rule not in broken:
@@ -184,12 +185,12 @@ def examine(
     return Report(subject.name, seed, situations, tuple(broken[rule] for rule in RULES if rule in broken), seen)
 
 
-def _drawn(subject: Subject, plan: Plan, dice: Dice) -> tuple[Scene, list[str]]:
-    """A situation in which the plugin turns somebody down, if a few draws find one."""
+def _drawn(subject: Subject, plan: Plan, dice: Dice, rare: str) -> tuple[Scene, list[str]]:
+    """A situation in which the plugin gives an answer it rarely gives, if a few draws find one."""
     found, themes = situation(dice, plan)
     scene = Scene(subject, found)
     for _ in range(_DRAWS - 1):
-        if rules.tells(scene):
+        if rules.tells(scene, rare):
             break
         found, themes = situation(dice, plan)
         scene = Scene(subject, found)
@@ -251,11 +252,11 @@ def _plain(obj: KubeObject | Json) -> Json:
 # ── what situations are about ────────────────────────────────────────────────────────────────────────────────
 
 
-def _themes(about: Sequence[str]) -> dict[str, int]:
+def _themes(about: Sequence[str], words: Words) -> dict[str, int]:
     unknown = [name for name in about if name not in THEMES]
     if unknown:
         raise ValueError(f"there is no theme {unknown[0]!r}; there are {', '.join(THEMES)}")
-    return dict.fromkeys(about or THEMES, 1)
+    return {name: 1 for name in about or THEMES if name != "words" or words.labels}
 
 
 class _Keenness:
@@ -264,9 +265,17 @@ class _Keenness:
     def __init__(self, themes: Mapping[str, int]) -> None:
         self._drawn = dict.fromkeys(themes, 0)
         self._told = dict.fromkeys(themes, 0)
+        self._seen = dict.fromkeys(("turned down", "let through"), 0)
+
+    @property
+    def rare(self) -> str:
+        """The answer that has been heard less often: more of it is wanted."""
+        return min(self._seen, key=self._seen.__getitem__)
 
     def learn(self, themes: Sequence[str], seen: Mapping[str, int]) -> None:
-        told = any(seen.get(what) for what in _TELLING)
+        told = any(seen.get(what) for what in (*_TELLING, self.rare))
+        for what in self._seen:
+            self._seen[what] += seen.get(what, 0)
         for name in themes:
             self._drawn[name] += 1
             self._told[name] += told
@@ -278,7 +287,10 @@ class _Keenness:
 
 def _words(plugin: PluginClass, args: Any, labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Labels worth trying: those named, and texts the plugin's own code or arguments could be looking for."""
-    texts = list(dict.fromkeys(text for text in (*_texts(plugin), *_leaves(args)) if _WORD.fullmatch(text)))
+    kind = args_type(plugin)
+    defaults = kind() if kind is not None and args is None else None
+    known = (*_leaves(args), *_leaves(defaults), *_texts(plugin))
+    texts = list(dict.fromkeys(text for text in known if _WORD.fullmatch(text)))
     values = (*texts, "1", "10", "true", "-3", "none")
     found = dict.fromkeys(texts[:12], values)
     return found | {key: tuple(chosen) for key, chosen in labels.items()}

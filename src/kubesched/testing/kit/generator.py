@@ -38,6 +38,7 @@ class Theme(NamedTuple):
 
 THEMES: Mapping[str, Theme] = {
     "labels": Theme(themes.labelled_node, themes.choosy_pod, change=themes.relabelled),
+    "words": Theme(themes.worded, themes.worded, change=themes.reworded),
     "taints": Theme(themes.tainted_node, themes.tolerant_pod, change=themes.retainted),
     "resources": Theme(themes.sized_node, themes.sized_pod, themes.device_classes, themes.resized),
     "ports": Theme(pod=themes.listening_pod),

@@ -27,7 +27,8 @@ def answers(scene: Scene) -> None:
     if hasattr(plugin, "pre_enqueue"):
         ask(plugin, "pre_enqueue", info)
     heard = hear(plugin, world)
-    _count(scene, heard)
+    for what, count in _counts(heard).items():
+        scene.saw(what, count)
     cycle = world.cycle()
     asking.pre_filter(plugin, cycle, cycle.nodes)
     node = world.nodes.names[scene.situation.pick % len(world.nodes)] if len(world.nodes) else ""
@@ -36,26 +37,26 @@ def answers(scene: Scene) -> None:
             ask(plugin, hook, cycle, info, node)
 
 
-def tells(scene: Scene) -> bool:
-    """Whether the plugin turns anybody down here: a situation it likes throughout tells little."""
+def tells(scene: Scene, rare: str) -> bool:
+    """Whether the plugin gives the answer here that it rarely gives: `turned down` or `let through`."""
+    if not _filters(scene.plugin):
+        return True
     try:
-        if not _filters(scene.plugin) and not hasattr(scene.plugin, "pre_filter"):
-            return True
-        heard = hear(scene.plugin, scene.world)
+        found = _counts(hear(scene.plugin, scene.world))
     except Fault:
         return True
-    return any(not status.ok for status in heard.filter.values()) or (
-        isinstance(heard.before, Status) and heard.before.rejected
-    )
+    return found[rare] > 0
 
 
-def _count(scene: Scene, heard: asking.Heard) -> None:
+def _counts(heard: asking.Heard) -> dict[str, int]:
     rejected = sum(not status.ok for status in heard.filter.values())
-    rejected += isinstance(heard.before, Status) and heard.before.rejected
-    scene.saw("turned down", rejected)
-    scene.saw("let through", sum(status.ok for status in heard.filter.values()))
-    scene.saw("scored above 0", sum(score > 0 for score in heard.scores.values()))
-    scene.saw("told apart", (0 < rejected < len(heard.filter)) + (len(set(heard.scores.values())) > 1))
+    before = isinstance(heard.before, Status) and heard.before.rejected
+    return {
+        "turned down": rejected + before,
+        "let through": len(heard.filter) - rejected,
+        "scored above 0": sum(score > 0 for score in heard.scores.values()),
+        "told apart": (0 < rejected < len(heard.filter)) + (len(set(heard.scores.values())) > 1),
+    }
 
 
 # ── tiers ────────────────────────────────────────────────────────────────────────────────────────────────────

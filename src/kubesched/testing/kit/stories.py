@@ -11,7 +11,7 @@ from kubesched.api.objects import KubeObject, Pod
 from kubesched.api.time import Instant
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.core.board import Boards
-from kubesched.core.queue.hints import LISTENING_POINTS
+from kubesched.core.queue.hints import LISTENING_POINTS, HintMap
 from kubesched.core.schedule import schedule
 from kubesched.explain.fields import fields
 from kubesched.framework.hooks import Plugin, name_of, points_of
@@ -82,16 +82,20 @@ def _must_wake(scene: Scene, before: list[KubeObject], waiting: Pod, told: Told,
     if core.state(waiting.key) not in _ASLEEP:
         return
     step = scene.situation.steps[number]
-    registered = call(scene.plugin, "events_to_register") if hasattr(scene.plugin, "events_to_register") else ()
-    listens = ", ".join(
-        f"{hint.resource} {hint.action!r}{'' if hint.look is None else ' (looked at)'}" for hint in registered
-    )
     raise Fault(
         HINTS,
         f"{waiting.key} was turned down, then came: {step.verb} {step.kind} {step.key}, and now it fits",
         f"a hint of {scene.subject.name} that answers QUEUE to that",
-        f"it sleeps on; registered: {listens or 'nothing'}",
+        f"it sleeps on; {scene.subject.name} listens to {_listens(scene)}",
     )
+
+
+def _listens(scene: Scene) -> str:
+    """What a plugin registered, in words."""
+    turned_down = QueuedPod(scene.world.info, Instant(0), 0)
+    turned_down.rejectors = frozenset((scene.subject.name,))
+    listeners = HintMap({turned_down.info.pod.spec.scheduler_name: scene.alone}, lambda plugin, hook, problem: None)
+    return listeners.alarm(turned_down) or "nothing"
 
 
 # ── boards ───────────────────────────────────────────────────────────────────────────────────────────────────

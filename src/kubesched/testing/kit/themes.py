@@ -20,6 +20,7 @@ NAMES = ("n1", "n2", "n3", "n4")
 RESOURCES = ("cpu", "memory", "example.com/gpu", "ephemeral-storage", "hugepages-2Mi")
 FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
 APPS = ("web", "db")
+_VALUES: Mapping[str, tuple[str, ...]] = {"disk": ("ssd", "hdd"), ZONE: ("za", "zb"), "size": ("1", "3")}
 _DEVICES = ("example.com/gpu", "example.com/other")
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
@@ -33,32 +34,25 @@ class Words(Struct, frozen=True):
 # ── labels, names ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _labels(dice: Dice, words: Words) -> Json:
-    known = {"disk": ("ssd", "hdd"), ZONE: ("za", "zb"), "size": ("1", "3")}
-    labels = {key: dice.pick(values) for key, values in known.items() if dice.pick((True, True, False))}
-    for key, values in words.labels.items():
-        if dice.pick((True, True, False)):
-            labels[key] = dice.pick(values)
-    return labels
+def _labels(dice: Dice) -> Json:
+    return {key: dice.pick(values) for key, values in _VALUES.items() if dice.pick((True, True, False))}
 
 
 def labelled_node(dice: Dice, words: Words) -> Json:
-    labels = _labels(dice, words)
-    notes = {key: dice.pick(values) for key, values in words.labels.items() if dice.chance(4)}
-    return {"metadata": {"labels": labels, **({"annotations": notes} if notes else {})}}
+    return {"metadata": {"labels": _labels(dice)}}
 
 
-def _requirement(dice: Dice, words: Words) -> Json:
-    key = dice.pick(("disk", ZONE, "size", *words.labels))
+def _requirement(dice: Dice) -> Json:
+    key = dice.pick(("disk", ZONE, "size"))
     operator = dice.pick(("In", "In", "Exists", "NotIn", "DoesNotExist", "Gt"))
     if operator == "Gt":
         return {"key": "size", "operator": "Gt", "values": [dice.pick(("0", "2"))]}
-    values = {"disk": ("ssd", "hdd"), ZONE: ("za", "zb"), "size": ("1", "3")}.get(key) or words.labels[key]
-    return {"key": key, "operator": operator, "values": [dice.pick(values)] if operator.endswith("In") else []}
+    values = [dice.pick(_VALUES[key])] if operator.endswith("In") else []
+    return {"key": key, "operator": operator, "values": values}
 
 
-def _term(dice: Dice, words: Words) -> Json:
-    term: Json = {"matchExpressions": [_requirement(dice, words) for _ in range(dice.pick((1, 1, 2, 0)))]}
+def _term(dice: Dice) -> Json:
+    term: Json = {"matchExpressions": [_requirement(dice) for _ in range(dice.pick((1, 1, 2, 0)))]}
     if dice.chance(5):
         field = {"key": "metadata.name", "operator": dice.pick(("In", "NotIn")), "values": [dice.pick(NAMES)]}
         term["matchFields"] = [field]
@@ -68,27 +62,40 @@ def _term(dice: Dice, words: Words) -> Json:
 def choosy_pod(dice: Dice, words: Words) -> Json:
     spec: Json = {}
     if dice.chance(3):
-        labels = _labels(dice, words)
+        labels = _labels(dice)
         spec["nodeSelector"] = {key: labels[key] for key in dice.some(list(labels), 1)}
     affinity: Json = {}
     if dice.chance(2):
-        terms = [_term(dice, words) for _ in range(dice.count(2, least=1))]
+        terms = [_term(dice) for _ in range(dice.count(2, least=1))]
         affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
     if dice.chance(2):
-        liked = [{"weight": dice.pick((1, 50)), "preference": _term(dice, words)} for _ in range(dice.count(2))]
+        liked = [{"weight": dice.pick((1, 50)), "preference": _term(dice)} for _ in range(dice.count(2))]
         affinity["preferredDuringSchedulingIgnoredDuringExecution"] = liked
     if affinity:
         spec["affinity"] = {"nodeAffinity": affinity}
-    labels = {key: dice.pick(values) for key, values in words.labels.items() if dice.chance(2)}
-    return {"metadata": {"labels": labels, "annotations": dict(labels)} if labels else {}, "spec": spec}
+    return {"spec": spec}
 
 
 def relabelled(dice: Dice, words: Words, raw: Json) -> Json:
-    if raw["kind"] != "Node" and (raw["kind"] != "Pod" or not words.labels):
+    if raw["kind"] != "Node":
         return {}
-    key = dice.pick(("disk", ZONE, "size", *words.labels) if raw["kind"] == "Node" else tuple(words.labels))
-    values: Sequence[str] = {"disk": ("ssd", "hdd"), ZONE: ("za", "zb"), "size": ("1", "3")}.get(key, ())
-    return {"metadata": {"labels": {key: dice.pick((*(values or words.labels[key]), None))}}}
+    key = dice.pick(tuple(_VALUES))
+    return {"metadata": {"labels": {key: dice.pick((*_VALUES[key], None))}}}
+
+
+def worded(dice: Dice, words: Words) -> Json:
+    """A node or a pod with labels and annotations that the plugin itself may be looking for."""
+    labels, notes = (
+        {key: dice.pick(values) for key, values in words.labels.items() if dice.chance(rarely)} for rarely in (2, 4)
+    )
+    return {"metadata": {"labels": labels, **({"annotations": notes} if notes else {})}}
+
+
+def reworded(dice: Dice, words: Words, raw: Json) -> Json:
+    if raw["kind"] not in ("Node", "Pod") or not words.labels:
+        return {}
+    key = dice.pick(tuple(words.labels))
+    return {"metadata": {dice.pick(("labels", "labels", "annotations")): {key: dice.pick((*words.labels[key], None))}}}
 
 
 def named_pod(dice: Dice, words: Words) -> Json:
