@@ -90,7 +90,7 @@ class DefaultPreemption:
                    of the queue while evictions on its behalf are under way.
     Wakes on:      nothing of its own: the plugins that turned the pod down wake it when its victims have left.
     Tiers:         one node after the other; nodes without a pod of lower priority cost nothing.
-    Same as:       kube-scheduler DefaultPreemption, v1.36.  Extenders are not asked about victims.
+    Same as:       kube-scheduler DefaultPreemption, v1.36.
     """
 
     name = "DefaultPreemption"
@@ -148,7 +148,7 @@ def ineligible(cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Leaving 
     """
     if pod.pod.spec.preemption_policy == "Never":
         return NEVER
-    name = leaving.node if leaving is not None else pod.pod.status.nominated_node_name
+    name = leaving.node if leaving is not None else _promised(cycle, pod)
     unseen = leaving.uids if leaving is not None else ()
     node = cycle.nodes.named(name) if name else None
     if node is None or rejected.status(node.row).code is Code.UNRESOLVABLE:
@@ -157,6 +157,14 @@ def ineligible(cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Leaving 
     if any(other.priority < pod.priority and (other.uid in unseen or _is_preempted(other.pod)) for other in node.pods):
         return STILL_GOING
     return ""
+
+
+def _promised(cycle: Cycle, pod: PodInfo) -> str:
+    """The node the pod was promised: as its status says, or as it will once that has been written."""
+    written = pod.pod.status.nominated_node_name
+    if written:
+        return written
+    return next((node for node, pods in cycle.nominated.items() if any(one.uid == pod.uid for one in pods)), "")
 
 
 def _is_preempted(pod: Pod) -> bool:
