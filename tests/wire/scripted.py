@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
 from kubesched.api.time import Instant, parse_rfc3339, seconds
 from kubesched.core.messages import Event, Observed
@@ -35,11 +35,11 @@ class Script:
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self) -> Script:
+    def start(self) -> Self:
         self.machine.start(self.now)
         return self.look()
 
-    def after(self, delay: float) -> Script:
+    def after(self, delay: float) -> Self:
         """Let time pass, in the steps the machine asks for."""
         end = Instant(self.now + seconds(delay))
         while (due := self.machine.deadline) is not None and due <= end:
@@ -69,7 +69,7 @@ class Script:
     def query(self) -> dict[str, str]:
         return dict(self.request.query)
 
-    def reply(self, reply: Reply, to: Request | None = None) -> Script:
+    def reply(self, reply: Reply, to: Request | None = None) -> Self:
         """Answer the only request under way, or the one that is named."""
         request = self.request if to is None else to
         number = next(number for number, one in self.asked.items() if one is request)
@@ -79,23 +79,23 @@ class Script:
         self.exchange.receive(number, reply, self.now)
         return self.look()
 
-    def answer(self, body: Any = None, status: int = 200, to: Request | None = None, **headers: str) -> Script:
+    def answer(self, body: Any = None, status: int = 200, to: Request | None = None, **headers: str) -> Self:
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         return self.reply(Response(status, {k.replace("_", "-"): v for k, v in headers.items()}, raw), to)
 
-    def refuse(self, code: int, message: str = "no", reason: str = "", to: Request | None = None, **more: Any) -> Script:
-        return self.answer(status_body(code, message, reason, **more), code, to)
+    def refuse(self, code: int, message: str = "no", reason: str = "", **details: Any) -> Self:
+        return self.answer(status_body(code, message, reason, **details), code)
 
-    def lines(self, *events: Any) -> Script:
+    def lines(self, *events: Any) -> Self:
         """Say something on the stream, opening it first if need be."""
         return self.reply(Chunk(b"".join(json.dumps(event).encode() + b"\n" for event in events)))
 
-    def close(self, why: str = "") -> Script:
+    def close(self, why: str = "") -> Self:
         return self.reply(Closed(why))
 
     # ── what came of it ──────────────────────────────────────────────────────────────────────────────────────
 
-    def look(self) -> Script:
+    def look(self) -> Self:
         actions: Actions = self.exchange.take()
         for number in actions.abandoned:
             self.abandoned.append(self.asked.pop(number))
