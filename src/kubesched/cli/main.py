@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "conformance": "Replay recorded decisions of kube-scheduler.",
         "explain": "Say where a pod goes in a cluster of files, and why.",
         "crd": "Make the CustomResourceDefinition of a class.",
+        "fuzz": "Look for trouble: drawn clusters, drawn faults, and a judge.",
         "manifests": "Print what it takes to run in a cluster.",
         "new": "Begin something of your own: a plugin.",
         "plugins": "List plugins, and print the manual page of one.",

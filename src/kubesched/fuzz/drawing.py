@@ -64,6 +64,8 @@ class _Artist:
         if "people" in self._faults:
             happenings += self._changes(luck.randint(0, 3) if small else luck.randint(0, 25))
         happenings += self._harms()
+        if self._mode == "liveness":
+            happenings += self._damage()
         happenings.sort(key=lambda happening: happening.at)
         return Plan(
             seed=self._seed,
@@ -165,6 +167,16 @@ class _Artist:
                 at, down = luck.randrange(self._until), luck.choice((1, 100, 2_000, 16_000))
                 found.append(Crash(at=at, effects=luck.choice((0, 1, 2, 3, 5, 8, 13)), down=down))
         return found
+
+    def _damage(self) -> list[Happening]:
+        """What is broken when the faults stop stays broken; the rest must come to rest without it."""
+        luck, end = self._harm, self._until - 1
+        lost = [self._drawn.some_node() for _ in range(luck.randint(0, 2))]
+        herd = [Make(at=end - luck.randrange(500), obj=self._drawn.pod()) for _ in range(luck.randint(0, 15))]
+        found: list[Happening] = [Remove(at=end, kind="Node", key=name) for name in dict.fromkeys(lost)]
+        if "crashes" in self._faults and luck.random() < 0.3:
+            found.append(Crash(at=end, effects=luck.randrange(5), down=luck.choice((1, 5_000))))
+        return found + herd
 
     def _news_harm(self) -> Happening:
         luck = self._harm

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kubesched.api.time import Duration, Instant, format_duration
+from kubesched.api.time import Duration, format_duration
 from kubesched.apiserver.store import Watch
 from kubesched.core.messages import AnyEffect, Bind
 from kubesched.drive.tap import Moment
@@ -78,12 +78,12 @@ class Judge:
         self.lost = 0  # news that were dropped
         self.refused = 0  # happenings the cluster refused
         self.changes = 0  # of the store
+        self.changes_before = 0  # the quiet
         self.binds = 0
         self.accounts: dict[str, Account] = {}  # by process
         self.authors: dict[str, str] = {}  # uid of a pod → who bound it: a process, or "" for somebody else
         self.rooms: dict[str, list[tuple[int, Mapping[str, int]]]] = {}  # node → (version, room), as they were
         self.sometimes: dict[str, int] = {}  # what should happen now and then, and how often it did
-        self.calm_since: Instant | None = None
         self.rested = False
         self._expected: dict[str, str] = {}  # uid → who is binding it right now
         self._watches: list[tuple[str, Watch]] = []
@@ -199,7 +199,8 @@ class Judge:
     # ── the quiet ────────────────────────────────────────────────────────────────────────────────────────────
 
     def calms(self) -> None:
-        self.calm_since = self.stage.now
+        self.look()
+        self.changes_before = self.changes
         for account in self.accounts.values():
             account.attempts.clear()
 

@@ -105,8 +105,8 @@ def _waiting(judge: Judge, account: Account, core: Core, pod: PodFacts) -> None:
         judge.blame("L2", f"pod {pod.key} waits, and is {state.value if state else 'unknown'} to its scheduler")
     if pod.gated:
         return
-    attempts = account.attempts[pod.uid]
-    if attempts > ATTEMPTS_AT_MOST and pod.uid not in account.failed and not _restless(judge):
+    attempts, happened = account.attempts[pod.uid], judge.changes - judge.changes_before
+    if attempts > ATTEMPTS_AT_MOST + happened and pod.uid not in account.failed and not _restless(judge):
         judge.blame("L3", f"pod {pod.key} was tried {attempts} times in the quiet")
     home = _home(judge, pod)
     if home is not None:

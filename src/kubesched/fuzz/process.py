@@ -7,13 +7,15 @@ take time; what happens meanwhile is waiting when it is over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from kubesched.api.time import Instant, milliseconds
 from kubesched.core import checks
 from kubesched.core.core import Core
 from kubesched.core.messages import AnyEffect, Event
-from kubesched.drive.journal import Journal
+from kubesched.drive.journal import VERSION, Head, Journal, encode_effects
 from kubesched.drive.loop import turn
 from kubesched.drive.tap import Moment, Tap
 from kubesched.fuzz.connection import Connection, News
@@ -39,6 +41,7 @@ class Process:
         self.stage, self.name, self.ours = stage, name, ours
         self._build, self._thorough = build, thorough
         self.journal: Journal | None = None
+        self.journal_at: Path | None = None  # where to write the journal of the latest life
         self.core: Core | None = None
         self.connection: Connection | None = None
         self.events = 0  # of all its lives
@@ -57,9 +60,17 @@ class Process:
         self._tap = Tap(core, self._told)
         self.connection = Connection(self.stage, self.name)
         core.unsynced.update(self.stage.kinds)
+        if self.journal_at is not None:
+            self._open_journal(self.journal_at, core)
         self._alarm = None
         self.stage.judge.begins(self)
         self.connection.open()
+
+    def _open_journal(self, path: Path, core: Core) -> None:
+        if self.journal is not None:
+            self.journal.close()
+        head = Head(VERSION, seed=core.seed, config=self.stage.plan.scheduler, wait_for=tuple(sorted(core.unsynced)))
+        self.journal = Journal(path, head, flush=False)
 
     def doom(self, effects: int, down: int) -> None:
         """It shall die after so many more effects."""
@@ -144,7 +155,9 @@ class Process:
 
     def _told(self, moment: Moment) -> None:
         self.events += 1
-        self.stage.judge.witness(self, moment)
-        core = self._tap.core
+        stage, core = self.stage, self._tap.core
+        if stage.tracing:
+            stage.trace = crc32(b"%d %b" % (moment.at, encode_effects(moment.effects)), stage.trace)
+        stage.judge.witness(self, moment)
         if moment.position % self._thorough == 0:
             checks.check_deeply(core)

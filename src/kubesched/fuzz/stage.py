@@ -29,6 +29,7 @@ from kubesched.sim.cluster import WATCHED, Cluster, die_gracefully
 START: Instant = parse_rfc3339("2026-01-01T00:00:00Z")
 AFTER_REST: Duration = seconds(20)  # how long the judge goes on looking when all has come to rest
 SUBJECT = "main"
+THOROUGH = 16
 
 
 class Stage:
@@ -36,12 +37,13 @@ class Stage:
 
     Args:
         thorough: every so many events a core is checked from the inside; 1 for every event.
+        tracing: keep a fingerprint of everything the schedulers did, in `trace`.
     """
 
     kinds = WATCHED
     start = START
 
-    def __init__(self, plan: Plan, *, thorough: int = 16) -> None:
+    def __init__(self, plan: Plan, *, thorough: int = THOROUGH, tracing: bool = False) -> None:
         self.plan, self.tape = plan, Tape(plan.seed)
         self.agenda = Agenda()
         self.now = START
@@ -55,6 +57,7 @@ class Stage:
         self.met: list[Mishap] = []  # what went wrong with requests
         self.faults = 0  # everything that went wrong
         self.steps = 0  # of the agenda
+        self.tracing, self.trace = tracing, 0
         self._counts: dict[tuple[str, str], int] = {}  # (effect, key) → how many there were
         self._wished = {mishap.place: mishap for mishap in plan.mishaps}
         self.processes = {SUBJECT: Process(self, SUBJECT, self._core, ours=True, thorough=thorough)}
@@ -163,6 +166,11 @@ class Stage:
                 subject.connection.stream(kind).gap(Instant(self.now + milliseconds(lasting)))
             case Echo(kind=kind, times=times):
                 subject.connection.stream(kind).echo(times)
+
+    @property
+    def requests(self) -> list[tuple[str, str, int]]:
+        """Every request there was: its type, what it was about, and its number."""
+        return [(*about, n) for about, count in self._counts.items() for n in range(1, count + 1)]
 
     # ── luck ─────────────────────────────────────────────────────────────────────────────────────────────────
 
