@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import kubernetes
 import pytest
 import yaml
 
@@ -33,8 +36,8 @@ def test_it_works_as_it_is(package: Path) -> None:
     assert "2 passed" in done.stdout
 
 
-def test_three_lines_make_it_ones_own(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    module = package / "zone_budget.py"
+def fill_in(module: Path) -> None:
+    """Make the three lines one's own."""
     text = module.read_text()
     for number, line in {
         "# 1:": '        full = node.labels.get("zone") == "closed" or node.pod_count >= self.args.limit',
@@ -45,10 +48,59 @@ def test_three_lines_make_it_ones_own(package: Path, capsys: pytest.CaptureFixtu
         text = text.replace(old, line)
     module.write_text(text)
 
+
+def test_three_lines_make_it_ones_own(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = package / "zone_budget.py"
+    fill_in(module)
+
     done = pytest_in(package)
     assert done.returncode == 0, done.stdout
     assert run(["plugins", "show", "ZoneBudget", "--plugin", str(module)]) == 0
     assert "  limit: 10" in capsys.readouterr().out.splitlines()
+
+
+NODES = """
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: v1, kind: Node, metadata: {name: open-node}}
+  - {apiVersion: v1, kind: Node, metadata: {name: closed-node, labels: {zone: closed}}}
+"""
+
+
+def test_from_an_empty_folder_to_a_scheduled_pod_in_five_commands(package: Path) -> None:
+    """`kubesched new`, three lines, `pytest`, `kubesched up`, and a pod: the plugin keeps it off the closed node."""
+    fill_in(package / "zone_budget.py")
+    assert pytest_in(package).returncode == 0
+    (package / "nodes.yaml").write_text(NODES)
+    command = ["up", "--plugin", "zone_budget.py", "--nodes-file", "nodes.yaml", "--port", "0", "--kubeconfig", "kc"]
+    with running(command, package) as first_line:
+        assert "with 2 nodes" in first_line
+        core = kubernetes.client.CoreV1Api(kubernetes.config.new_client_from_config(str(package / "kc")))
+        for number in range(3):
+            spec = {"containers": [{"name": "c", "image": "pause"}]}
+            core.create_namespaced_pod("default", {"metadata": {"name": f"p{number}"}, "spec": spec})
+        bound: dict[str, str] = {}
+        for event in kubernetes.watch.Watch().stream(core.list_namespaced_pod, "default", timeout_seconds=60):
+            pod = event["object"]
+            if pod.spec.node_name:
+                bound[pod.metadata.name] = pod.spec.node_name
+            if len(bound) == 3:
+                break
+    assert bound == {"p0": "open-node", "p1": "open-node", "p2": "open-node"}
+
+
+@contextmanager
+def running(command: list[str], folder: Path) -> Iterator[str]:
+    """A kubesched at work in a process of its own, once it has said its first line."""
+    started = [sys.executable, "-c", "import sys; from kubesched.cli.main import run; sys.exit(run())", *command]
+    with subprocess.Popen(started, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline()
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
 
 
 def test_a_mistake_in_the_three_lines_is_found_by_its_test(package: Path) -> None:
