@@ -43,7 +43,8 @@ class CoreAnswers:
 
     Args:
         election: what is wrong with holding the lease, for /healthz and /readyz.
-        shutdown: whether it is on its way out, for /readyz.
+        lease: its name; empty where nobody is elected.
+        leads: whether this scheduler may work now.
     """
 
     def __init__(
@@ -53,9 +54,11 @@ class CoreAnswers:
         configuration: Configuration,
         *,
         election: Checks = _nothing,
+        lease: str = "",
         leads: Callable[[], bool] = lambda: True,
     ) -> None:
         self._core, self._metrics, self._election, self._leads = core, metrics, election, leads
+        self._lease = lease
         self.settings = configuration
 
     # ── health and metrics ───────────────────────────────────────────────────────────────────────────────────
@@ -88,6 +91,8 @@ class CoreAnswers:
         )
 
     def metrics(self) -> bytes:
+        if self._lease:
+            self._metrics.leads(self._lease, self._leads())
         return self._metrics.text(self.levels())
 
     def resources(self) -> bytes:

@@ -83,6 +83,30 @@ MESSAGES: Mapping[str, Message] = {
     "bound_elsewhere": Message("Pod was bound by another scheduler", OUTCOMES),
 }
 
+# What whoever runs a scheduler says of its life.
+STARTED = Message("Starting kubesched")
+NOTED = Message("Note on the configuration", severity="W")
+SERVING = Message("Serving securely")
+WAITING = Message("The API server cannot be used yet; trying again", severity="W")
+DENIED = Message("Rights are missing; waiting for them", severity="E")
+REMARKS: Mapping[str, Message] = {
+    "info": Message("Talking to the API server", OUTCOMES),
+    "warning": Message("Trouble talking to the API server", severity="W"),
+    "error": Message("Failure talking to the API server", severity="E"),
+}
+SYNCED = Message("Everything has been seen; scheduling begins")
+STOPPING = Message("Stopping: bringing to an end what is under way")
+STOPPED = Message("Stopped")
+RELOADING = Message("The configuration has changed and is right; starting over with it")
+NOT_RELOADED = Message("The configuration cannot be used; going on with the old one", severity="E")
+COMPARED = Message("Another scheduler bound pod; compared with our decision")
+UNEQUAL = Message("Cache mismatch", severity="W")
+EQUAL = Message("The cache holds what the API server has")
+DUMPED_NODE = Message("Dump of cached NodeInfo")
+DUMPED_QUEUE = Message("Dump of scheduling queue")
+INSECURE = Message("The certificate of the API server is not checked: anybody may pose as it", severity="W")
+FAILED = Message("Cannot do what was asked", severity="E")
+
 QUEUES: Mapping[State, str] = {
     State.ACTIVE: "Active",
     State.BACKOFF: "Backoff",

@@ -239,6 +239,10 @@ class Metrics:
         self._on.counter("rest_client_requests_total", code, method, host).inc()
         self._on.histogram("rest_client_request_duration_seconds", method, host).observe(seconds)
 
+    def remarked(self, about: str, what: str) -> None:
+        """Something worth a word happened between us and the API server."""
+        self._on.counter("kubesched_api_remarks_total", about, what).inc()
+
     def leads(self, lease: str, leading: bool) -> None:
         self._on.gauge("leader_election_master_status", lease).set(leading)
 

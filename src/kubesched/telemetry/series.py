@@ -173,6 +173,12 @@ TABLE: tuple[Series, ...] = (
         "gauge",
         "How many events the scheduler has been told.",
     ),
+    Series(
+        "kubesched_api_remarks_total",
+        "counter",
+        "What happened on the way to and from the API server: relists, retries, duplicates.",
+        ("about", "what"),
+    ),
     Series("kubesched_insecure_tls", "gauge", "1 while the API server's certificate is not checked."),
     Series(
         "kubesched_shadow_decisions_total",
