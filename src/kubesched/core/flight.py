@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 PERMIT_AT_MOST: Duration = minutes(15)
 STALE_BINDS_AT_MOST = 3  # conflicts with our view that are worth another try from the same reservation
+STEPS_AT_MOST = 1000  # of one hook
 ASK_AGAIN_AT_MOST: Duration = seconds(30)
 UNKNOWN_OUTCOME = "BindOutcomeUnknown"
 
@@ -139,11 +140,11 @@ class Flight:
         holds: dict[str, Duration] = {}
         for plugin in self.profile.permit:
             name = name_of(plugin)
-            answer = self._ask_permit(plugin, name)
-            if isinstance(answer, Wait):
-                holds[name] = Duration(min(answer.timeout, PERMIT_AT_MOST))
-            elif not answer.ok:
-                return _worded(answer, "Permit", name)
+            said = self._ask_permit(plugin, name)
+            if isinstance(said, Wait):
+                holds[name] = Duration(min(said.timeout, PERMIT_AT_MOST))
+            elif not said.ok:
+                return _worded(said, "Permit", name)
         if not holds:
             self.core.life.move(self.info, "permitted")
             return SUCCESS
@@ -238,7 +239,7 @@ class Flight:
         """Carry out what a hook yields, until it returns."""
         answer: Answer | None = None
         try:
-            while True:
+            for _ in range(STEPS_AT_MOST):
                 try:
                     step = steps.send(answer) if answer is not None else next(steps)
                 except StopIteration as done:
@@ -253,6 +254,7 @@ class Flight:
                     answer = Answer() if status.ok else Answer(failure=Failure(status.code.text, status.message))
                 else:
                     answer = yield step
+            return error(f"did not come to an end in {STEPS_AT_MOST} steps")
         except runner.Broken as broken:
             return error(broken.text)
         finally:

@@ -106,17 +106,21 @@ class Flying:
     # ── what a flight asks for ───────────────────────────────────────────────────────────────────────────────
 
     def _advance(self, flight: Flight, answer: Answer | None) -> None:
-        """Resume a flight and see to what it wants next."""
-        try:
-            want = next(flight.course) if answer is None else flight.course.send(answer)
-        except StopIteration as done:
-            self._end(flight, done.value)
-            return
-        self._token += 1
-        self._tokens[flight.info.uid] = self._token
-        self._grant(flight, want, self._token)
+        """Resume a flight and see to what it wants next, until it has to wait for that or is over."""
+        while True:
+            try:
+                want = next(flight.course) if answer is None else flight.course.send(answer)
+            except StopIteration as done:
+                self._end(flight, done.value)
+                return
+            self._token += 1
+            self._tokens[flight.info.uid] = self._token
+            answer = self._grant(flight, want, self._token)
+            if answer is None:
+                return
 
-    def _grant(self, flight: Flight, want: Want, token: int) -> None:
+    def _grant(self, flight: Flight, want: Want, token: int) -> Answer | None:
+        """See to a wish; its answer, where that is there already."""
         core, info = self._core, flight.info
 
         def heir(answer: Answer) -> None:
@@ -141,9 +145,10 @@ class Flying:
             case WaitFor() as wait:
                 timer = core.remind(wait.timeout, LookTimeout(info.uid, token))
                 self._lookouts[info.uid] = Lookout(wait, token, timer)
-                self._look(info.uid)
+                return self._look(info.uid)
             case _ as step:
                 core.outbox.emit(Call, heir, step=step)
+        return None
 
     def _resume(self, flight: Flight, token: int, answer: Answer) -> None:
         """An answer has come; it counts only if its question is still open."""
@@ -159,10 +164,13 @@ class Flying:
 
     def look_again(self) -> None:
         """The cluster has changed."""
-        for uid in list(self._lookouts):
-            self._look(uid)
+        for uid, lookout in list(self._lookouts.items()):
+            answer = self._look(uid)
+            if answer is not None:
+                self._resume(self.flights[uid], lookout.token, answer)
 
-    def _look(self, uid: str) -> None:
+    def _look(self, uid: str) -> Answer | None:
+        """Whether what a flight looks out for is there; then it need not look any more."""
         lookout = self._lookouts[uid]
         try:
             status = lookout.want.look(self._core.mirror.objects)
@@ -173,7 +181,7 @@ class Flying:
         if answer is not None:
             self._core.timers.cancel(lookout.timer)
             del self._lookouts[uid]
-            self._resume(self.flights[uid], lookout.token, answer)
+        return answer
 
     def give_up_looking(self, uid: str, token: int) -> None:
         lookout = self._lookouts.get(uid)

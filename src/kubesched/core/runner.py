@@ -16,15 +16,18 @@ import numpy as np
 
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
+from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.trial import Trial
 from kubesched.cluster.types import Rows, Scores
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import PostFilterResult, Rejected
-from kubesched.framework.errors import InternalError, KubeschedError
+from kubesched.framework.errors import InternalError, KubeschedError, shown, words
 from kubesched.framework.hooks import NodeSubset, Nomination, Plugin, name_of
 from kubesched.framework.profile import MAX_SCORE, MIN_SCORE, Profile, Tiers
 from kubesched.framework.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from kubesched.framework.vector import Verdict
+
+_INT64_MAX = (1 << 63) - 1
 
 
 class Broken(KubeschedError):
@@ -33,12 +36,6 @@ class Broken(KubeschedError):
     def __init__(self, plugin: str, text: str) -> None:
         self.plugin, self.text = plugin, text
         super().__init__(text)
-
-
-def words(problem: BaseException) -> str:
-    """An exception as a sentence: its own where it is ours, with its type where it is a plugin's accident."""
-    text = str(problem)
-    return text if isinstance(problem, KubeschedError) and text else f"{type(problem).__name__}: {text}".rstrip(": ")
 
 
 # ── pre_filter ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -61,6 +58,8 @@ def pre_filter(cycle: Cycle, profile: Profile) -> PreFiltered:
         name = name_of(plugin)
         answer = asked(f'running PreFilter plugin "{name}": ', plugin, "pre_filter", cycle, cycle.pod, cycle.nodes)
         if isinstance(answer, NodeSubset):
+            if not _are_names(answer.names):
+                raise Broken(name, f"{name}.pre_filter must name nodes in a set of strings, not {shown(answer.names)}")
             narrowed_by.append(name)
             names = answer.names if names is None else names & answer.names
             if not names:
@@ -76,6 +75,10 @@ def pre_filter(cycle: Cycle, profile: Profile) -> PreFiltered:
         elif not status.ok:
             raise Broken(name, f'running PreFilter plugin "{name}": {_error_text(status)}')
     return PreFiltered(kept, names, tuple(narrowed_by))
+
+
+def _are_names(names: object) -> bool:
+    return isinstance(names, (set, frozenset)) and all(isinstance(name, str) for name in names)
 
 
 def _contradiction(plugins: Sequence[str]) -> str:
@@ -114,6 +117,9 @@ def verdict_of(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Verdict:
     answer = asked(where, tiers.plugin, "filter_all", cycle, cycle.pod, nodes)
     if not isinstance(answer, Verdict) or len(answer) != len(nodes):
         raise Broken(tiers.name, f"{where}filter_all must return a Verdict with one answer per node")
+    broken = answer.fault
+    if broken:
+        raise Broken(tiers.name, where + broken)
     return answer
 
 
@@ -216,10 +222,13 @@ def post_filter(cycle: Cycle, profile: Profile, rejected: Rejected) -> PostFilte
         name = name_of(plugin)
         try:
             answer = asked("", plugin, "post_filter", cycle, cycle.pod, rejected)
-            nomination = answer if isinstance(answer, Nomination) else None
-            status = (nomination.status or SUCCESS) if nomination else as_status(answer, name, "post_filter")
+            nomination = _checked(answer, name) if isinstance(answer, Nomination) else None
+            status = as_status(nomination.status if nomination else answer, name, "post_filter")
         except Broken as broken:
-            return PostFilterResult(error(broken.text).by(name))
+            # Kept from kube-scheduler: what a PostFilter plugin says itself is told as it is, in the pod's message.
+            accident = not isinstance(broken.__cause__ or broken, KubeschedError)
+            where = f'running PostFilter plugin "{name}": ' if accident else ""
+            return PostFilterResult(error(where + broken.text).by(name))
         if status.ok:
             return PostFilterResult(
                 status, nomination.node if nomination else None, nomination.victims if nomination else ()
@@ -233,6 +242,19 @@ def post_filter(cycle: Cycle, profile: Profile, rejected: Rejected) -> PostFilte
         reasons.extend(status.reasons)
         first = first or name
     return PostFilterResult(unschedulable(*reasons).by(first), node, victims)
+
+
+def _checked(nomination: Nomination, plugin: str) -> Nomination:
+    """A nomination somebody can act on.  Raises Broken."""
+    node: object = nomination.node
+    victims: object = nomination.victims
+    if not isinstance(node, str):
+        raise Broken(plugin, f"{plugin}.post_filter must nominate a node by its name, not {shown(node)}")
+    if not isinstance(victims, tuple) or not all(isinstance(victim, PodInfo) for victim in victims):
+        raise Broken(plugin, f"{plugin}.post_filter must name victims as a tuple of pods, not {shown(victims)}")
+    if victims and not node:
+        raise Broken(plugin, f"{plugin}.post_filter names victims and no node")
+    return nomination
 
 
 # ── pre_score, score, normalize_score ────────────────────────────────────────────────────────────────────────
@@ -298,7 +320,9 @@ def raw_score(cycle: Cycle, tiers: Tiers, node: NodeInfo) -> int:
     if isinstance(answer, Status):
         raise Broken(tiers.name, where + _error_text(answer))
     if not isinstance(answer, (int, np.integer)) or isinstance(answer, bool):
-        raise Broken(tiers.name, f"{where}a score is an integer, not {answer!r}")
+        raise Broken(tiers.name, f"{where}a score is an integer, not {shown(answer)}")
+    if abs(int(answer)) > _INT64_MAX:
+        raise Broken(tiers.name, f"{where}a score of {shown(answer)} does not fit 64 bits")
     return int(answer)
 
 
@@ -340,9 +364,11 @@ def as_status(answer: Any, plugin: str, hook: str) -> Status:
     if answer is None:
         return SUCCESS  # as Go's nil status
     if isinstance(answer, Status):
-        return answer
-    raise Broken(plugin, f"{plugin}.{hook} must return a Status, not {answer!r}")
+        if answer.sound:
+            return answer
+        raise Broken(plugin, f"{plugin}.{hook} must return a Status of a Code and texts, not {shown(answer)}")
+    raise Broken(plugin, f"{plugin}.{hook} must return a Status, not {shown(answer)}")
 
 
 def _error_text(status: Status) -> str:
-    return status.message or status.code.text
+    return (status.message or status.code.text) if status.sound else f"it answered {shown(status)}"

@@ -89,3 +89,26 @@ class IllegalMove(InternalError):
 
 class BrokenInvariant(InternalError):
     """Something that must always hold does not."""
+
+
+# ── what strangers raise and answer, in words ────────────────────────────────────────────────────────────────
+
+SHOWN_AT_MOST = 200  # characters of an answer nobody expected
+
+
+def words(problem: BaseException) -> str:
+    """An exception as a sentence: its own where it is ours, with its type where it is a plugin's accident."""
+    try:
+        text = str(problem)
+    except Exception:
+        return f"{type(problem).__name__}, and it cannot say why"
+    return text if isinstance(problem, KubeschedError) and text else f"{type(problem).__name__}: {text}".rstrip(": ")
+
+
+def shown(answer: object) -> str:
+    """An answer nobody expected, as an error message shows it: whatever it does when it is asked to."""
+    try:
+        text = repr(answer)
+    except Exception:
+        return f"a {type(answer).__name__} that cannot be shown"
+    return text if len(text) <= SHOWN_AT_MOST else f"{text[: SHOWN_AT_MOST - 1]}…"

@@ -18,6 +18,7 @@ class QueuedPod:
         "flushed",
         "gate",
         "info",
+        "late",
         "pending",
         "rejectors",
         "seq",
@@ -37,6 +38,7 @@ class QueuedPod:
         self.pending: frozenset[str] = frozenset()
         self.gate = ""  # the pre_enqueue plugin that holds it back
         self.flushed: Instant | None = None
+        self.late = False  # its last attempt failed when it was being bound already
 
     @property
     def uid(self) -> str:

@@ -67,6 +67,14 @@ class Status(Struct, frozen=True, omit_defaults=True):
     def message(self) -> str:
         return ", ".join(self.reasons)
 
+    @property
+    def sound(self) -> bool:
+        """Whether it is made of what a Status is made of; a plugin may have put anything into it."""
+        code: object = self.code
+        reasons: object = self.reasons
+        texts = isinstance(reasons, tuple) and all(isinstance(reason, str) for reason in reasons)
+        return texts and isinstance(code, Code)
+
     def by(self, plugin: str) -> Status:
         """The same answer, with who gave it."""
         return self if self.plugin == plugin else Status(self.code, self.reasons, plugin)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from kubesched.api.objects import Object
 from kubesched.api.time import Duration
 from kubesched.cluster.objects import Objects
+from kubesched.framework.errors import shown, words
 from kubesched.framework.status import Status
 
 
@@ -90,3 +92,31 @@ class WaitFor(Struct, frozen=True):
 Request: TypeAlias = Patch | Create | Delete | HttpPost  # what becomes a Call effect as it is
 Step: TypeAlias = Request | BindPod | WaitFor
 Steps: TypeAlias = Generator[Step, Answer, Status]
+
+_REQUESTS = (Patch, Create, Delete, HttpPost, BindPod)
+
+
+def fault_of(step: object) -> str:
+    """What is wrong with something a hook yielded; empty for a Step that can be carried out and written down."""
+    if isinstance(step, WaitFor):
+        return _fault_of_wait(step.look, step.timeout, step.what)
+    if not isinstance(step, _REQUESTS):
+        return f"a hook yields Steps, not {shown(step)}"
+    try:
+        msgspec.json.decode(msgspec.json.encode(step), type=type(step))
+    except Exception as problem:  # whatever its fields do when they are looked at
+        return f"a {type(step).__name__} that cannot be carried out: {words(problem)}"
+    return ""
+
+
+def _fault_of_wait(look: object, timeout: object, what: object) -> str:
+    if not callable(look):
+        return "a WaitFor needs a look to call"
+    if not is_duration(timeout):
+        return f"a WaitFor needs a timeout in nanoseconds, not {shown(timeout)}"
+    return "" if isinstance(what, str) else f"a WaitFor says what it waits for, not {shown(what)}"
+
+
+def is_duration(value: object) -> bool:
+    """Whether a value can be a Duration: whole nanoseconds, none of them negative."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

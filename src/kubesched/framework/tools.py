@@ -17,7 +17,9 @@ from kubesched.api.time import Duration, Instant
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.objects import Objects
 from kubesched.cluster.podinfo import PodInfo
+from kubesched.framework.errors import shown
 from kubesched.framework.features import Features
+from kubesched.framework.steps import is_duration
 
 
 class Judge(Struct, frozen=True):
@@ -140,32 +142,32 @@ class Tools:
 
     def preempting(self, pod: PodInfo) -> bool:
         """Whether evictions on behalf of this pod are under way and not yet answered."""
-        return self.desk.preempting(pod.uid)
+        return self.desk.preempting(_uid(pod))
 
     def leaving(self, pod: PodInfo) -> Leaving | None:
         """Pods on their way out on behalf of this pod that our view still shows as if they stayed."""
-        return self.desk.leaving(pod.uid)
+        return self.desk.leaving(_uid(pod))
 
     # ── wishing ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def allow(self, pod: PodInfo) -> None:
         """This plugin no longer holds the pod; it goes on when no other plugin does."""
-        self.desk.wish(Judge("allow", self.plugin, pod.uid))
+        self.desk.wish(Judge("allow", self.plugin, _uid(pod)))
 
     def allow_after(self, pod: PodInfo, delay: Duration) -> None:
         """As allow, later.  Nothing happens if the pod does not wait any more by then."""
-        self.desk.wish(Judge("allow", self.plugin, pod.uid, after=delay))
+        self.desk.wish(Judge("allow", self.plugin, _uid(pod), after=_checked(delay)))
 
     def reject(self, pod: PodInfo, message: str) -> None:
         """Turn a waiting pod down."""
-        self.desk.wish(Judge("reject", self.plugin, pod.uid, message))
+        self.desk.wish(Judge("reject", self.plugin, _uid(pod), str(message)))
 
     def reject_after(self, pod: PodInfo, delay: Duration, message: str) -> None:
-        self.desk.wish(Judge("reject", self.plugin, pod.uid, message, delay))
+        self.desk.wish(Judge("reject", self.plugin, _uid(pod), str(message), _checked(delay)))
 
     def activate(self, *pods: PodInfo) -> None:
         """Try these pods as soon as possible, wherever they sleep."""
-        self.desk.wish(Activate(tuple(pod.uid for pod in pods)))
+        self.desk.wish(Activate(tuple(_uid(pod) for pod in pods)))
 
     def heard(self, verbosity: int) -> bool:
         """Whether anybody reads remarks of this verbosity; ask before one that is dear to make."""
@@ -174,4 +176,19 @@ class Tools:
     def note(self, text: str, *, verbosity: int = 4, **values: object) -> None:
         """Leave a log line: a constant text, and values beside it."""
         pairs = tuple((name, str(value)) for name, value in values.items())
-        self.desk.wish(Note(self.plugin, text, pairs, verbosity))
+        self.desk.wish(Note(self.plugin, str(text), pairs, int(verbosity)))
+
+
+# A wish is granted after its hook has returned, when no plugin is there to blame: so it is looked at when it is made.
+
+
+def _uid(pod: PodInfo) -> str:
+    if not isinstance(pod, PodInfo):
+        raise TypeError(f"a wish is about a pod, not {shown(pod)}")
+    return pod.uid
+
+
+def _checked(delay: Duration) -> Duration:
+    if not is_duration(delay):
+        raise TypeError(f"a delay is whole nanoseconds from now on, such as seconds(3), not {shown(delay)}")
+    return delay

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kubesched.cluster.podinfo import PodInfo
     from kubesched.framework.cycle import Cycle
 
+_ANSWERS = np.zeros(256, dtype=np.bool_)  # by code: the answers a filter may give
+_ANSWERS[[Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING]] = True
 REASONS_AS_BITS = 63  # a filter with more distinct reasons keeps the rest row by row
 
 
@@ -40,6 +42,18 @@ class Verdict:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def fault(self) -> str:
+        """What makes it no answer: a row that could not be judged, and says so, or is neither a yes nor a no."""
+        if not self.codes.any():
+            return ""
+        odd = ~_ANSWERS[self.codes]
+        if not odd.any():
+            return "" if all(isinstance(text, str) for text in self.texts) else "a reason is a text"
+        row = int(np.flatnonzero(odd)[0])
+        code = int(self.codes[row])
+        return ", ".join(self.reasons(row)) or f"a filter does not answer with code {code}"
 
     @property
     def ok(self) -> Mask:

@@ -135,20 +135,22 @@ class Cluster:
 
     def resource_of(self, kind: str) -> str:
         """Where the store keeps a kind: `pods`, `apps/replicasets`."""
-        return self.kinds[kind].resource
+        return self._known(kind).resource
 
     def _kind(self, obj: Mapping[str, Any]) -> str:
-        kind = obj.get("kind")
-        if kind not in self.kinds:
+        return self._known(obj.get("kind")).name
+
+    def _known(self, kind: object) -> Kind:
+        if not isinstance(kind, str) or kind not in self.kinds:
             known = ", ".join(sorted(self.kinds))
             remedy = "a kind of your own is kept where a plugin says that it reads it"
             raise ApiError(
                 400, "BadRequest", f"kind: {kind!r} is not a kind this cluster keeps; it keeps {known}; {remedy}"
             )
-        return str(kind)
+        return self.kinds[kind]
 
     def _place(self, kind: str, namespace: str) -> str:
-        return (namespace or "default") if self.kinds[kind].namespaced else ""
+        return (namespace or "default") if self._known(kind).namespaced else ""
 
     def _stamp(self) -> str:
         return format_rfc3339(Instant(self._now()))

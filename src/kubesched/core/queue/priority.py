@@ -249,6 +249,9 @@ class PriorityQueue:
         pod.added = now
         pod.seq = self._next_seq()
         pod.backoff_until = pod.flushed = None
+        # Not kept from kube-scheduler: what happens to a pod that is being bound is not written down, so nothing says
+        # that trying again may help.  It waits its backoff out, or it would be popped, and fail, again and again.
+        pod.late = uid not in self.in_flight
         strategy, woken_by = self._meanwhile(pod)
         self.in_flight.end(uid)
         self._requeue(pod, strategy, _RETURN, ATTEMPT_FAILED, now, "; ".join(filter(None, (note, woken_by))))
@@ -366,7 +369,7 @@ class PriorityQueue:
         if self._held(pod, label):
             return False
         self._take_out(pod.uid)
-        (self._backoff if pod.rejectors else self._errors).push(pod)
+        (self._backoff if pod.rejectors and not pod.late else self._errors).push(pod)
         self._count("backoff", label)
         self._move(pod, why, State.BACKOFF, note or label)
         return True
