@@ -135,29 +135,42 @@ class Registry:
 
     def make(self, name: str, raw: Mapping[str, Any] | None, features: Features, path: str = "args") -> Plugin:
         """An instance with these arguments.  Raises ConfigError."""
+        return self.maker(name, raw, features, path)()
+
+    def maker(
+        self, name: str, raw: Mapping[str, Any] | None, features: Features, path: str = "args"
+    ) -> Callable[[], Plugin]:
+        """What makes one more instance with these arguments, as often as it is called.  Both raise ConfigError."""
         cls = self.get(name)
         for fault in self.args_faults(name, raw, features, path):
             raise ConfigError(fault.path, fault.problem, fault.remedy)
         kind = args_type(cls)
-        given: dict[str, Any] = {}
-        tools = Tools(name, features)
-        if takes(cls, "args") and (raw is not None or _required(cls, "args")):
-            given["args"] = (raw or {}) if kind is None else msgspec.convert(_body(raw or {}), kind)
-        if takes(cls, "tools"):
-            given["tools"] = tools
-        try:
-            plugin = cls(**given)
-        except ConfigError as error:
-            inner = f"{path}.{error.path}" if error.path else path
-            raise ConfigError(inner, f'initializing plugin "{name}": {error.problem}', error.remedy) from error
-        except Exception as error:  # whatever a plugin's constructor does
-            where = raised_at(error)
-            raise ConfigError("", f'initializing plugin "{name}": {type(error).__name__}: {error}{where}') from error
-        tools.plugin = name_of(plugin)  # which need not be how the configuration found it
-        if getattr(plugin, "tools", None) is None:
-            plugin.tools = tools
-        tools.plugin = name_of(plugin)  # as the scheduler knows it: a configuration may name its file instead
-        return plugin
+        wants_args = takes(cls, "args") and (raw is not None or _required(cls, "args"))
+        wants_tools = takes(cls, "tools")
+
+        def make() -> Plugin:
+            given: dict[str, Any] = {}
+            tools = Tools(name, features)
+            if wants_args:
+                given["args"] = (raw or {}) if kind is None else msgspec.convert(_body(raw or {}), kind)
+            if wants_tools:
+                given["tools"] = tools
+            try:
+                plugin = cls(**given)
+            except ConfigError as error:
+                inner = f"{path}.{error.path}" if error.path else path
+                raise ConfigError(inner, f'initializing plugin "{name}": {error.problem}', error.remedy) from error
+            except Exception as error:  # whatever a plugin's constructor does
+                where = raised_at(error)
+                raise ConfigError(
+                    "", f'initializing plugin "{name}": {type(error).__name__}: {error}{where}'
+                ) from error
+            if getattr(plugin, "tools", None) is None:
+                plugin.tools = tools
+            tools.plugin = name_of(plugin)  # as the scheduler knows it: a configuration may name its file instead
+            return plugin
+
+        return make
 
 
 @cache

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from kubesched.api.objects import KINDS, Pod, UnreadableObject, read
+from kubesched.api.objects import KINDS, Pod, read
 from kubesched.api.time import Instant
 from kubesched.assemble import profiles_of
 from kubesched.cluster.columns import Nodes
@@ -281,7 +281,7 @@ def compare(recording: Recording, tiers: Sequence[Tier], *, boards: bool = False
         answers = [decide(case, tier, boards=boards) for tier in tiers]
     except InternalError:
         raise
-    except (KubeschedError, UnreadableObject) as error:
+    except (KubeschedError, ValueError) as error:
         raise RecordingError(f"case {case.id}: {error}") from None
     return Compared(
         len(expected),

@@ -29,7 +29,7 @@ from kubesched.testing.kit import rules, stories, trials
 from kubesched.testing.kit.dice import Dice, seeded
 from kubesched.testing.kit.generator import THEMES, Plan, situation
 from kubesched.testing.kit.shrink import smallest
-from kubesched.testing.kit.situation import Fault, Json, Maker, Scene, Situation, Subject, lines, readable
+from kubesched.testing.kit.situation import Fault, Json, Scene, Situation, Subject, lines, readable
 from kubesched.testing.kit.themes import Words
 
 RULES: Mapping[str, Callable[[Scene], None]] = {
@@ -61,7 +61,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 """The hooks a rule is about; a plugin with none of them need not be asked."""
 
-SITUATIONS = 200
+SITUATIONS = 150
 _EAGER = 30  # how much more often at most a theme is drawn that tells something
 _DRAWS = 3
 _TELLING = ("told apart", "fits at last", "made room")
@@ -234,12 +234,9 @@ def _subject(plugin: PluginClass, args: Any, beside: Sequence[PluginClass], feat
         problem = f'plugin "{name_of(plugin)}" has no hook of any extension point'
         raise ConfigError("", problem, "see docs/hooks.md")
 
-    def maker(one: PluginClass, raw: Any) -> Maker:
-        return lambda: registry.make(name_of(one), raw, features)
-
-    others = tuple(maker(one, None) for one in beside)
+    others = tuple(registry.maker(name_of(one), None, features) for one in beside)
     kinds = {**KINDS, **{kind.__name__: kind for one in (plugin, *beside) for kind in reads_of(one)}}
-    return Subject(maker(plugin, given), name_of(plugin), others, kinds)
+    return Subject(registry.maker(name_of(plugin), given, features), name_of(plugin), others, kinds)
 
 
 def _plain(obj: KubeObject | Json) -> Json:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Literal
 
 from msgspec import structs
 
 from kubesched.api.objects import KubeObject, Pod
 from kubesched.api.time import Instant
+from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.core.board import Boards
 from kubesched.core.queue.hints import LISTENING_POINTS, HintMap
 from kubesched.core.schedule import schedule
 from kubesched.explain.fields import fields
+from kubesched.framework.cycle import Cycle
 from kubesched.framework.hooks import Plugin, name_of, points_of
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
@@ -101,12 +103,24 @@ def _listens(scene: Scene) -> str:
 # ── boards ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class _EveryNode:
+    """Finds no node better than another.  With a score in the profile every node is looked at, not the first alone."""
+
+    board: Literal["node", "row"] = "node"
+
+    def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
+        return 0
+
+    def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable:
+        return ()
+
+
 def boards(scene: Scene) -> None:
     """What is kept of pods alike never changes a decision (`board`, `alike`, `context`, `outlook`)."""
     if getattr(scene.plugin, "board", None) is None:
         return
     moving = Scene(scene.subject, scene.situation)
-    profile, kept = moving.profile, Boards()
+    profile, kept = Profile(moving.plugin, _EveryNode(), tie="name"), Boards()
     pods = [moving.world.info, *moving.others()[:1]]
     number = 0
     for step in (None, None, *scene.situation.steps):  # a board is only kept from the second pod of a kind on
