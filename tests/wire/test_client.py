@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Self
 
-from tests.wire.scripted import START, Half, Script, added, bookmark, page, pod
+from tests.wire.scripted import START, Half, Script, bookmark, page, pod
 from tests.wire.test_elector import lease
 
 from kubesched.api.kinds import KNOWN
@@ -162,13 +162,8 @@ def test_a_new_leader_catches_up_before_it_schedules() -> None:
     assert s.told() == []
     s.is_at("pods", 60)
     assert s.told() == []
-    glance = s.to("pods", streams=True)
-    assert dict(glance.query)["timeoutSeconds"] == "3"
-    s.reply(Response(200), glance)
-    s.hears("pods", added("bound-by-the-old-leader", 58, nodeName="n1"))
-    assert s.told() == ["+bound-by-the-old-leader/58"]
-    s.hears("pods", bookmark(61))
-    assert s.told() == ["Synced Lease"]
+    s.sees("pods", 61, pod("bound-by-the-old-leader", 58, nodeName="n1"))
+    assert s.told() == ["+bound-by-the-old-leader/58", "Synced Lease"]
     s.hears("pods", bookmark(62))
     assert s.told() == []
 
@@ -178,6 +173,7 @@ def test_a_leader_without_a_view_yet_is_held_until_it_has_one_that_is_new_enough
     assert s.told() == []
     s.sees("pods", 65)
     assert s.told() == ["Synced Pod"]
+    s.sees("pods", 69)  # made anew, and still not there: then a bookmark has to come
     assert dict(s.to("pods").query)["timeoutSeconds"] == "3"
     s.reply(Response(200), s.to("pods")).hears("pods", bookmark(71))
     assert s.told() == ["Synced Lease"]

@@ -21,7 +21,7 @@ from tests.wire.scripted import (
 from kubesched.api.kinds import KNOWN
 from kubesched.wire.exchange import Chunk, Closed, Exchange, Response, Unanswered
 from kubesched.wire.frames import LINE_BYTES_MAX
-from kubesched.wire.reflector import Reflector
+from kubesched.wire.reflector import SMALL, Reflector
 
 PODS = "/api/v1/pods"
 
@@ -433,6 +433,15 @@ def test_a_line_without_sense_ends_the_stream_and_met_twice_asks_for_a_new_view(
     assert new_view(s) == DIFFERENCE
 
 
+def test_nonsense_now_and_then_does_not_cost_a_new_view() -> None:
+    s = following("a")
+    for version in (150, 151, 152):
+        s.reply(Chunk(b"<html>\n"))
+        s.after(s.wait or 0).answer().lines(modified("a", version))
+    assert s.told() == ["+a/150", "+a/151", "+a/152"]
+    assert s.what() == ["garbled"] * 3
+
+
 def test_an_unknown_kind_of_event_is_not_passed_over() -> None:
     """Its version must not count as seen: there may be a change in it that we did not understand."""
     s = following("a").lines({"type": "MERGED", "object": pod("a", 150)})
@@ -540,15 +549,24 @@ def test_a_page_that_does_not_get_through_is_asked_for_in_smaller_pieces() -> No
 # ── being in a hurry ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_quiet_kind_in_a_hurry_asks_for_a_watch_that_ends_soon() -> None:
-    """The server sends a bookmark two seconds before the end it was given."""
-    s = following("a")
+def test_a_small_view_in_a_hurry_is_made_anew() -> None:
+    s = following("a", "b")
     s.machine.hurry(150, s.now)
     s.look()
+    assert new_view(s) == DIFFERENCE
+    assert s.machine.reached == 200
+    assert s.query["timeoutSeconds"] == "450"
+
+
+def test_a_large_view_in_a_hurry_asks_for_a_watch_that_ends_soon() -> None:
+    """The server sends a bookmark two seconds before the end it was given."""
+    s = following(*(f"p{i}" for i in range(SMALL + 1)), at=5000)
+    s.machine.hurry(5050, s.now)
+    s.look()
     assert s.query["timeoutSeconds"] == "3"
-    assert s.query["resourceVersion"] == "100"
-    s.answer().after(1).lines(bookmark(160)).after(2).close()
-    assert s.machine.reached == 160
+    assert s.query["resourceVersion"] == "5000"
+    s.answer().after(1).lines(bookmark(5060)).after(2).close()
+    assert s.machine.reached == 5060
     assert s.query["timeoutSeconds"] == "450"
 
 

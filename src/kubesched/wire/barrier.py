@@ -2,9 +2,8 @@
 
 Whoever takes over may look at a view that lags behind: pods the old leader bound a moment ago still seem to wait, and
 their room seems free.  So the version of each kind is read once, from the server and not from a cache, and nothing is
-scheduled before every view has got there.  Versions of one kind are comparable since Kubernetes 1.35, so no list is
-needed.  A kind to which nothing happens gets there by a bookmark; a watch that is to end in three seconds brings one
-within a second.
+scheduled before every view has got there.  Versions of one kind are comparable since Kubernetes 1.35, so a view that
+is large and busy gets there by itself, within milliseconds; how others do is in `Reflector.hurry`.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ QUIET_MAX: Duration = seconds(70)
 WATCH_FOR: Duration = minutes(5)  # and up to as much again, by luck
 GLANCE_FOR = 3  # seconds: the server sends a bookmark two seconds before the end it was given
 SHORT: Duration = seconds(1)  # a watch that ends sooner without an event is a failure
+SMALL = 2000  # objects that are sent again sooner than a bookmark comes
 PAGE = 500
 PAGE_BYTES_MAX = 256 << 20
 LIST_BYTES_MAX = 2 << 30
@@ -87,7 +88,7 @@ class Reflector:
         self._stream: _Stream | None = None
         self._relisted_at: Instant | None = None
         self._later: tuple[Instant, Callable[[Instant], None]] | None = None
-        self._must_reach = 0
+        self._must_reach = self._renewed_for = 0
 
     # ── what a host calls ────────────────────────────────────────────────────────────────────────────────────
 
@@ -111,10 +112,19 @@ class Reflector:
         return min(due, default=None)
 
     def hurry(self, version: int, now: Instant) -> None:
-        """Reach a version soon, although nothing may have happened to this kind and bookmarks are rare."""
+        """Reach a version soon, although nothing may have happened to this kind and bookmarks are rare.
+
+        A small view is soonest made anew.  For a large one the watch is asked for again, with an end so near that
+        a bookmark comes within two seconds.
+        """
         self._must_reach = max(self._must_reach, version)
         if self._hurried and self.phase is Phase.FOLLOWING and self._stream is not None:
-            self._watch(now)
+            self._hurry_on(now)
+
+    def _hurry_on(self, now: Instant) -> None:
+        anew = len(self.known) <= SMALL and self._renewed_for != self._must_reach
+        self._renewed_for = self._must_reach
+        (self._gather if anew else self._watch)(now)
 
     # ── a view, complete and new ─────────────────────────────────────────────────────────────────────────────
 
@@ -163,7 +173,7 @@ class Reflector:
             self._list(now)
         elif self._complete(page.version, now):
             self._page_size = PAGE
-            self._watch(now)
+            (self._hurry_on if self._hurried else self._watch)(now)
 
     def _complete(self, at: int, now: Instant) -> bool:
         """The new view is whole: tell what is different.  False where it is older than what was told."""
@@ -281,7 +291,7 @@ class Reflector:
             if not self._complete(at, now):
                 self._drop_stream()
             elif self._hurried:
-                self._watch(now)
+                self._hurry_on(now)
         else:  # a server that does not know of initial events watches from somewhere, and never says they are all
             self._remark("info", "unstreamed", "the server ignores sendInitialEvents: listing in pages")
             self._streams = False
