@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "queue": "Show who waits to be scheduled, and for what.",
         "rbac": "Print the rights a configuration needs.",
         "replay": "Fold a journal into a fresh scheduler, and see that it decides the same.",
+        "run": "Schedule a real cluster.",
         "sim": "Play a scenario in virtual time.",
         "tutorial": "Play the seven schedulers of the tutorial.",
         "up": "Start a whole cluster in this process, for kubectl.",

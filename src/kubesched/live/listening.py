@@ -5,7 +5,6 @@ Everything here only listens.  The one thing it adds is a stopwatch, which the c
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter_ns
 from typing import TextIO
@@ -115,11 +114,8 @@ class Metered:
     """A transport whose requests are counted and timed; a watch counts when its answer begins."""
 
     def __init__(self, transport: Transport, metrics: Metrics, host: str) -> None:
+        self.loop = transport.loop
         self._transport, self._metrics, self._host = transport, metrics, host
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        return self._transport.loop
 
     def send(self, number: Number, request: Request, tell: Tell) -> None:
         start = perf_counter_ns()

@@ -105,6 +105,7 @@ EQUAL = Message("The cache holds what the API server has")
 DUMPED_NODE = Message("Dump of cached NodeInfo")
 DUMPED_QUEUE = Message("Dump of scheduling queue")
 INSECURE = Message("The certificate of the API server is not checked: anybody may pose as it", severity="W")
+BROKEN = Message("Something is wrong inside; writing nothing more", severity="E")
 FAILED = Message("Cannot do what was asked", severity="E")
 
 QUEUES: Mapping[State, str] = {
