@@ -594,10 +594,14 @@ class ResourceClaim(KubeObject, frozen=True, tag="ResourceClaim"):
 
 
 class Invalid(KubeObject, frozen=True, tag="Invalid"):
-    """An object that could not be read.  What its metadata said is kept, so that it stays visible."""
+    """An object that could not be read.  What its metadata said is kept, so that it stays visible.
+
+    `scheduler` is who would have to place it: of a pod that waits for a node, and still says that much.
+    """
 
     of: str = ""
     error: str = ""
+    scheduler: str = ""
 
 
 Object: TypeAlias = (
@@ -650,7 +654,8 @@ def read_or_invalid(raw: Mapping[str, Any], kind: type[T]) -> T | Invalid:
     try:
         return read(raw, kind)
     except UnreadableObject as error:
-        return Invalid(metadata=_salvaged(raw.get("metadata")), of=kind.__name__, error=str(error))
+        scheduler = _scheduler_of(raw.get("spec")) if kind is Pod else ""
+        return Invalid(_salvaged(raw.get("metadata")), of=kind.__name__, error=str(error), scheduler=scheduler)
 
 
 def _without_nulls(value: Any) -> Any:
@@ -666,6 +671,13 @@ def _salvaged(meta: Any) -> ObjectMeta:
         return ObjectMeta()
     names = ("name", "namespace", "uid", "resourceVersion")
     return msgspec.convert({name: meta[name] for name in names if isinstance(meta.get(name), str)}, ObjectMeta)
+
+
+def _scheduler_of(spec: Any) -> str:
+    """Who would have to place a pod of which only parts can be read; empty where that cannot be told."""
+    fields = spec if isinstance(spec, Mapping) else {}
+    name = fields.get("schedulerName") or "default-scheduler"
+    return name if isinstance(name, str) and not fields.get("nodeName") else ""
 
 
 def _describe(raw: Any, kind: type[KubeObject]) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import structs
+
 from kubesched.api.objects import KINDS, Invalid, KubeObject, Node, Pod
 from kubesched.api.quantity import resource_amount
 from kubesched.cluster.objects import Objects, version
@@ -65,7 +67,7 @@ class Mirror:
         before = [self._remove(seen)] if seen is not None and seen.uid != obj.uid else []
         if problem is not None:
             # It is not scheduled and stays visible; the last version of it we could read still counts.
-            self.invalid[kind, obj.key] = problem
+            self.invalid[kind, obj.key] = _told_apart(problem)
             return before
         self.invalid.pop((kind, obj.key), None)
         return [*before, self._take_in(None if before else seen, obj, info)]
@@ -145,7 +147,15 @@ class Mirror:
 
 def unusable(obj: KubeObject, error: str) -> Invalid:
     """An object with a readable shape and a value nobody can use."""
-    return Invalid(metadata=obj.metadata, of=obj.kind, error=f"{obj.kind} {obj.key!r}: {error}")
+    scheduler = obj.spec.scheduler_name if isinstance(obj, Pod) and not obj.spec.node_name else ""
+    return Invalid(obj.metadata, of=obj.kind, error=f"{obj.kind} {obj.key!r}: {error}", scheduler=scheduler)
+
+
+def _told_apart(obj: Invalid) -> Invalid:
+    """An object that says not even which one it is goes by its name."""
+    if obj.uid:
+        return obj
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, uid=f"without a uid: {obj.key}"))
 
 
 def _problem(obj: KubeObject, info: PodInfo | None) -> Invalid | None:

@@ -89,6 +89,14 @@ class Failing:
         )
         self.say(info, condition, nominate)
 
+    def unreadable(self, info: PodInfo, profile: Profile, why: str) -> None:
+        """A pod cannot be read, and so not be tried: say so, once for every reason."""
+        said = self._said.get(info.uid)
+        if said is not None and said.condition is not None and said.condition.message == why:
+            return
+        self._core.publish(info, profile, "FailedScheduling", cut(f"skip schedule unreadable pod: {why}"), warning=True)
+        self.say(info, PodCondition(type="PodScheduled", status="False", reason="SchedulerError", message=why), None)
+
     # ── a pod's status ───────────────────────────────────────────────────────────────────────────────────────
 
     def say(self, info: PodInfo, condition: PodCondition | None, nominate: str | None) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from kubesched.api.objects import Invalid, KubeObject, Node, Pod
 from kubesched.cluster.mirror import Delta
 from kubesched.cluster.podinfo import PodInfo
@@ -22,7 +24,7 @@ from kubesched.framework.events import (
     pod_changes,
     resource_name,
 )
-from kubesched.framework.records import IN_FLIGHT, QUEUED, State
+from kubesched.framework.records import QUEUED, State
 
 if TYPE_CHECKING:
     from kubesched.core.core import Core
@@ -31,17 +33,21 @@ if TYPE_CHECKING:
 
 def observe(core: Core, obj: KubeObject, gone: bool) -> None:
     """Fold in what the API server told."""
-    if isinstance(obj, Invalid):
-        _unreadable(core, obj, gone)
-    for delta in core.mirror.observe(obj, gone):
+    about_pod = isinstance(obj, Pod) or (isinstance(obj, Invalid) and obj.of == "Pod")
+    unread = core.mirror.invalid.get(("Pod", obj.key)) if about_pod else None
+    deltas = core.mirror.observe(obj, gone)
+    if unread is not None and not _is_there(core, unread):
+        _unread_is_gone(core, unread)
+    for delta in deltas:
         if isinstance(delta.old or delta.new, Pod):
             _pod(core, delta)
         elif isinstance(delta.old or delta.new, Node):
             _node(core, delta)
         else:
             _other(core, delta)
-    if isinstance(obj, Pod) and ("Pod", obj.key) in core.mirror.invalid:
-        _unreadable(core, core.mirror.invalid["Pod", obj.key], gone)
+    problem = core.mirror.invalid.get(("Pod", obj.key)) if about_pod else None
+    if problem is not None and problem is not unread:
+        _unreadable(core, problem)
 
 
 def knows(core: Core, obj: KubeObject) -> bool:
@@ -158,6 +164,9 @@ def _pod_gone(core: Core, pod: Pod) -> None:
         core.life.move(PodInfo(pod), "gone")
         if pod.status.nominated_node_name:
             _tell_of_released_promise(core, pod)
+    held = core.mirror.placed.get(pod.uid)  # bound, and gone before we could see it on its node
+    if held is not None and core.mirror.forget(pod.uid):
+        pod = structs.replace(pod, spec=structs.replace(pod.spec, node_name=held.node))
     if pod.spec.node_name:
         core.queue.notify(ASSIGNED_POD_DELETE, pod, None, core.now)
     core.evictions.gone(pod.uid)
@@ -188,22 +197,32 @@ def _forget(core: Core, pod: Pod) -> None:
 # ── pods nobody can read ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _unreadable(core: Core, obj: Invalid, gone: bool) -> None:
+def _is_there(core: Core, obj: Invalid) -> bool:
+    """Whether a pod that could not be read is still there, readable or not."""
+    now, seen = core.mirror.invalid.get(("Pod", obj.key)), core.mirror.pods.get(obj.key)
+    return obj.uid in (other.uid for other in (now, seen) if other is not None)
+
+
+def _unreadable(core: Core, obj: Invalid) -> None:
     """A pod that became unreadable is not tried; that it exists, and why it waits, stays visible."""
-    if obj.of != "Pod":
-        return
     shell = PodInfo(Pod(metadata=obj.metadata))
     state = core.life.state(shell.uid)
-    if gone:
-        if state is not None:
-            if state is not State.GONE:
-                core.life.move(shell, "gone")
-            core.life.drop(shell.uid, shell.key)
-        return
     if state in (State.BOUND, State.GONE):
         return
-    if state in IN_FLIGHT and shell.uid in core.flights:
-        core.flying.abort(core.flights[shell.uid])
+    flight = core.flights.get(shell.uid)
+    if flight is not None:
+        core.flying.abort(flight)
+        core.queue.notify(ASSIGNED_POD_DELETE, flight.assumed, None, core.now)
     core.queue.delete(shell.uid, core.now)
     core.queue.done(shell.uid)
     core.life.move(shell, "unreadable", obj.error)
+    if obj.scheduler in core.profiles:
+        core.failing.unreadable(shell, core.profiles[obj.scheduler], obj.error)
+
+
+def _unread_is_gone(core: Core, obj: Invalid) -> None:
+    shell = PodInfo(Pod(metadata=obj.metadata))
+    if core.life.state(shell.uid) is State.INVALID:
+        core.life.move(shell, "gone")
+        core.evictions.gone(shell.uid)
+        _forget(core, shell.pod)
