@@ -9,6 +9,8 @@ from kubesched.cluster.podinfo import CPU, MEMORY, HostPort, PodInfo
 from kubesched.cluster.table import NodeTable
 from kubesched.cluster.vocab import ABSENT
 
+_GUESSED = {CPU: 0, MEMORY: 1}  # the columns of nonzero_requested
+
 
 class NodeInfo:
     """A view of one node and of what is on it, assumed pods included.  Always current; hold it for one cycle."""
@@ -54,21 +56,21 @@ class NodeInfo:
 
     @property
     def pods_allowed(self) -> int:
-        return int(self.table.allocatable[self.row, 3])
+        return self.table.allocatable.item(self.row, 3)
 
     def allocatable(self, resource: str) -> int:
         """Milli-CPU or whole units; 0 for a resource the node does not have."""
         column = self.table.resources.find(resource)
-        return 0 if column == ABSENT else int(self.table.allocatable[self.row, column])
+        return 0 if column == ABSENT else self.table.allocatable.item(self.row, column)
 
     def requested(self, resource: str) -> int:
         """What the pods on the node request together."""
         column = self.table.resources.find(resource)
-        return 0 if column == ABSENT else int(self.table.requested[self.row, column])
+        return 0 if column == ABSENT else self.table.requested.item(self.row, column)
 
     def nonzero_requested(self, resource: str) -> int:
         """As `requested`, with Kubernetes' guess for containers that do not say; cpu and memory only."""
-        return int(self.table.nonzero_requested[self.row, {CPU: 0, MEMORY: 1}[resource]])
+        return self.table.nonzero_requested.item(self.row, _GUESSED[resource])
 
     @property
     def ports(self) -> Mapping[HostPort, int]:

@@ -77,6 +77,11 @@ class PodInfo:
         self.labels = meta.labels
         self.priority = pod.spec.priority or 0
         self.errors: tuple[str, ...] = ()
+        # What every place it is put in asks for.  Ports: those of sidecars first, then of ordinary containers.
+        self.host_ports = _host_ports(pod)
+        self.claims = _claims(pod)
+        # Pods with the same key look the same to every label selector that counts pods.
+        self.class_key = (meta.namespace, tuple(sorted(meta.labels.items())), pod.terminating)
         affinity = pod.spec.affinity
         self.has_affinity = affinity is not None and (
             affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None
@@ -125,28 +130,7 @@ class PodInfo:
         amounts = pod_requests(self.pod, status=True, missing=missing)
         return amounts.get(CPU, 0), amounts.get(MEMORY, 0)
 
-    # ── what else it claims ──────────────────────────────────────────────────────────────────────────────────
-
-    @cached_property
-    def host_ports(self) -> tuple[HostPort, ...]:
-        """The node's ports it wants: those of sidecars first, then of ordinary containers."""
-        spec = self.pod.spec
-        sidecars = tuple(c for c in spec.init_containers if c.restart_policy == "Always")
-        return tuple(
-            HostPort(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
-            for container in sidecars + spec.containers
-            for port in container.ports
-            if port.host_port > 0
-        )
-
-    @cached_property
-    def claims(self) -> tuple[str, ...]:
-        """The names of the PersistentVolumeClaims its volumes name (generic ephemeral volumes not included)."""
-        return tuple(
-            volume.persistent_volume_claim.claim_name
-            for volume in self.pod.spec.volumes
-            if volume.persistent_volume_claim is not None
-        )
+    # ── what else it asks ────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
     def node_matcher(self) -> NodeMatcher | None:
@@ -165,11 +149,6 @@ class PodInfo:
         return matcher is None or matcher.matches(labels, name)
 
     # ── as a neighbour of other pods ─────────────────────────────────────────────────────────────────────────
-
-    @cached_property
-    def class_key(self) -> tuple[str, tuple[tuple[str, str], ...], bool]:
-        """Pods with the same key look the same to every label selector that counts pods."""
-        return self.namespace, tuple(sorted(self.labels.items())), self.pod.terminating
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -210,6 +189,29 @@ class PodInfo:
             NOTHING if term.namespace_selector is None else compile_label_selector(term.namespace_selector),
             weight,
         )
+
+
+def _host_ports(pod: Pod) -> tuple[HostPort, ...]:
+    """The node's ports a pod wants."""
+    spec = pod.spec
+    containers = spec.containers
+    if spec.init_containers:
+        containers = (*(c for c in spec.init_containers if c.restart_policy == "Always"), *containers)
+    ports: list[HostPort] = []
+    for container in containers:
+        for port in container.ports:
+            if port.host_port > 0:
+                ports.append(HostPort(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port))
+    return tuple(ports)
+
+
+def _claims(pod: Pod) -> tuple[str, ...]:
+    """The names of the PersistentVolumeClaims a pod's volumes name (generic ephemeral volumes not included)."""
+    claims: list[str] = []
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            claims.append(volume.persistent_volume_claim.claim_name)
+    return tuple(claims)
 
 
 # ── the effective request of a pod ───────────────────────────────────────────────────────────────────────────

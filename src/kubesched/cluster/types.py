@@ -14,3 +14,11 @@ Amounts: TypeAlias = npt.NDArray[np.int64]  # resources: milli-CPU, bytes, piece
 Scores: TypeAlias = npt.NDArray[np.int64]  # one score per selected row
 
 NO_ROWS: Rows = np.empty(0, dtype=np.int32)
+
+
+def joined(*lists: Rows) -> Rows:
+    """Rows of several lists, each once; a lone list as it is."""
+    some = [rows for rows in lists if len(rows)]
+    if len(some) < 2:
+        return some[0] if some else NO_ROWS
+    return np.unique(np.concatenate(some))

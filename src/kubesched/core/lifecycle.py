@@ -65,6 +65,12 @@ MOVES: Mapping[tuple[State, str], State] = {
 
 TERMINAL = (BOUND, GONE)
 
+# The same, and whether the move ends an attempt: looked up once per move.
+_STEPS = {(was, cause): (to, was in IN_FLIGHT and to not in IN_FLIGHT) for (was, cause), to in MOVES.items()}
+
+
+_STORY_AT_MOST = 64  # moves of one pod
+
 
 class Lifecycle:
     """The state of every pod we are responsible for, and how it came there.
@@ -111,18 +117,23 @@ class Lifecycle:
 
     def move(self, pod: PodInfo, cause: str, note: str = "") -> State:
         """Move a pod along.  Raises IllegalMove."""
-        was = self._states.get(pod.uid, NEW)
-        state = MOVES.get((was, cause))
-        if state is None:
-            raise IllegalMove(f"pod {pod.key} cannot be {cause!r}: it is {was.value}", self.story(pod.key))
+        uid, key = pod.uid, pod.key
+        was = self._states.get(uid, NEW)
+        step = _STEPS.get((was, cause))
+        if step is None:
+            raise IllegalMove(f"pod {key} cannot be {cause!r}: it is {was.value}", self.story(key))
+        state, lands = step
         self.tally[cause] += 1
-        if was in IN_FLIGHT and state not in IN_FLIGHT:
+        if lands:
             self.tally["landed"] += 1
         self._seq += 1
-        record = Record(self._seq, self.now, pod.key, pod.uid, was, state, cause, self.because, note)
-        self._states[pod.uid] = state
-        self._uids[pod.key] = pod.uid
-        self._stories.setdefault(pod.uid, deque(maxlen=64)).append(record)
+        record = Record(self._seq, self.now, key, uid, was, state, cause, self.because, note)
+        self._states[uid] = state
+        self._uids[key] = uid
+        story = self._stories.get(uid)
+        if story is None:
+            story = self._stories[uid] = deque(maxlen=_STORY_AT_MOST)
+        story.append(record)
         self.recent.append(record)
         self.fresh.append(record)
         return state

@@ -29,6 +29,13 @@ from kubesched.framework.vector import Verdict
 
 _INT64_MAX = (1 << 63) - 1
 
+# Where something went wrong, as kube-scheduler says it; the plugin's name is filled in when there is need.
+PRE_FILTER = 'running PreFilter plugin "{}": '
+_FILTER = 'running "{}" filter plugin: '
+PRE_SCORE = 'running PreScore plugin "{}": '
+_SCORE = 'running Score plugins: plugin "{}" failed with: '
+_NORMALIZE = 'running Normalize on Score plugins: plugin "{}" failed with: '
+
 
 class Broken(KubeschedError):
     """A plugin could not answer; the text is what an operator reads."""
@@ -56,7 +63,7 @@ def pre_filter(cycle: Cycle, profile: Profile) -> PreFiltered:
     narrowed_by: list[str] = []
     for plugin in profile.pre_filter:
         name = name_of(plugin)
-        answer = asked(f'running PreFilter plugin "{name}": ', plugin, "pre_filter", cycle, cycle.pod, cycle.nodes)
+        answer = asked(PRE_FILTER, plugin, "pre_filter", cycle, cycle.pod, cycle.nodes)
         if isinstance(answer, NodeSubset):
             if not _are_names(answer.names):
                 raise Broken(name, f"{name}.pre_filter must name nodes in a set of strings, not {shown(answer.names)}")
@@ -73,7 +80,7 @@ def pre_filter(cycle: Cycle, profile: Profile) -> PreFiltered:
         elif status.code is Code.UNSCHEDULABLE:
             kept = status.by(name)  # others may still find it unresolvable
         elif not status.ok:
-            raise Broken(name, f'running PreFilter plugin "{name}": {_error_text(status)}')
+            raise Broken(name, PRE_FILTER.format(name) + _error_text(status))
     return PreFiltered(kept, names, tuple(narrowed_by))
 
 
@@ -106,7 +113,6 @@ def filter_rows(cycle: Cycle, filters: Iterable[Tiers], nodes: Nodes, rejected: 
 
 def verdict_of(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Verdict:
     """One filter's answers for a selection of nodes.  Raises Broken."""
-    where = f'running "{tiers.name}" filter plugin: '
     if tiers.all is None:
         verdict = Verdict(len(nodes))
         for i, node in enumerate(nodes):
@@ -114,7 +120,8 @@ def verdict_of(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Verdict:
             if not status.ok:
                 verdict.answer(i, status)
         return verdict
-    answer = asked(where, tiers.plugin, "filter_all", cycle, cycle.pod, nodes)
+    answer = asked(_FILTER, tiers.plugin, "filter_all", cycle, cycle.pod, nodes)
+    where = _FILTER.format(tiers.name)
     if not isinstance(answer, Verdict) or len(answer) != len(nodes):
         raise Broken(tiers.name, f"{where}filter_all must return a Verdict with one answer per node")
     broken = answer.fault
@@ -125,15 +132,14 @@ def verdict_of(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Verdict:
 
 def filter_one(cycle: Cycle, tiers: Tiers, node: NodeInfo) -> Status:
     """One filter's answer for one node.  Raises Broken."""
-    where = f'running "{tiers.name}" filter plugin: '
     if tiers.one is not None:
-        status = as_status(asked(where, tiers.plugin, "filter", cycle, cycle.pod, node), tiers.name, "filter")
+        status = as_status(asked(_FILTER, tiers.plugin, "filter", cycle, cycle.pod, node), tiers.name, "filter")
     else:
         alone = Nodes(cycle.table, np.array([node.row], dtype=np.int32))
         status = verdict_of(cycle, tiers, alone).status(0)
     if status.ok or status.rejected:
         return status
-    raise Broken(tiers.name, where + _error_text(status))
+    raise Broken(tiers.name, _FILTER.format(tiers.name) + _error_text(status))
 
 
 def filter_node(cycle: Cycle, profile: Profile, node: NodeInfo) -> Status:
@@ -206,7 +212,7 @@ def _tell(cycle: Cycle, profile: Profile, placed: bool, other: Any, node: NodeIn
     for plugin in profile.pre_filter:
         name = name_of(plugin)
         if name not in cycle.skip_filter and hasattr(plugin, hook):
-            asked(f'running {title} on PreFilter plugin "{name}": ', plugin, hook, cycle, cycle.pod, other, node)
+            asked(f'running {title} on PreFilter plugin "{{}}": ', plugin, hook, cycle, cycle.pod, other, node)
 
 
 # ── post_filter ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -264,12 +270,11 @@ def pre_score(cycle: Cycle, profile: Profile, nodes: Nodes) -> None:
     """Run every pre_score.  Raises Broken."""
     for plugin in profile.pre_score:
         name = name_of(plugin)
-        where = f'running PreScore plugin "{name}": '
-        status = as_status(asked(where, plugin, "pre_score", cycle, cycle.pod, nodes), name, "pre_score")
+        status = as_status(asked(PRE_SCORE, plugin, "pre_score", cycle, cycle.pod, nodes), name, "pre_score")
         if status.code is Code.SKIP:
             cycle.skip_score.add(name)
         elif not status.ok:
-            raise Broken(name, where + _error_text(status))
+            raise Broken(name, PRE_SCORE.format(name) + _error_text(status))
 
 
 def score(cycle: Cycle, profile: Profile, nodes: Nodes) -> dict[str, Scores]:
@@ -290,9 +295,8 @@ def normalized(cycle: Cycle, tiers: Tiers, scores: Scores) -> Scores:
     """Raw scores as the plugin itself normalises them, if it does.  Raises Broken."""
     if not hasattr(tiers.plugin, "normalize_score"):
         return scores
-    where = f'running Normalize on Score plugins: plugin "{tiers.name}" failed with: '
-    answer = asked(where, tiers.plugin, "normalize_score", cycle, cycle.pod, scores)
-    return _as_scores(answer, len(scores), tiers.name, where)
+    answer = asked(_NORMALIZE, tiers.plugin, "normalize_score", cycle, cycle.pod, scores)
+    return _as_scores(answer, len(scores), tiers.name, _NORMALIZE)
 
 
 def _out_of_range(plugin: str, value: int) -> str:
@@ -305,9 +309,8 @@ def _out_of_range(plugin: str, value: int) -> str:
 def raw_scores(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Scores:
     """One score plugin's word on a selection of nodes, before normalising.  Raises Broken."""
     if tiers.all is not None:
-        where = f'running Score plugins: plugin "{tiers.name}" failed with: '
-        answer = asked(where, tiers.plugin, "score_all", cycle, cycle.pod, nodes)
-        return _as_scores(answer, len(nodes), tiers.name, where)
+        answer = asked(_SCORE, tiers.plugin, "score_all", cycle, cycle.pod, nodes)
+        return _as_scores(answer, len(nodes), tiers.name, _SCORE)
     return np.array([raw_score(cycle, tiers, node) for node in nodes], dtype=np.int64)
 
 
@@ -315,22 +318,25 @@ def raw_score(cycle: Cycle, tiers: Tiers, node: NodeInfo) -> int:
     """One score plugin's word on one node, before normalising.  Raises Broken."""
     if tiers.one is None:
         return int(raw_scores(cycle, tiers, Nodes(cycle.table, np.array([node.row], dtype=np.int32)))[0])
-    where = f'running Score plugins: plugin "{tiers.name}" failed with: '
-    answer = asked(where, tiers.plugin, "score", cycle, cycle.pod, node)
+    answer = asked(_SCORE, tiers.plugin, "score", cycle, cycle.pod, node)
+    if type(answer) is int and -_INT64_MAX <= answer <= _INT64_MAX:
+        return answer
     if isinstance(answer, Status):
-        raise Broken(tiers.name, where + _error_text(answer))
+        raise Broken(tiers.name, _SCORE.format(tiers.name) + _error_text(answer))
     if not isinstance(answer, (int, np.integer)) or isinstance(answer, bool):
-        raise Broken(tiers.name, f"{where}a score is an integer, not {shown(answer)}")
+        raise Broken(tiers.name, f"{_SCORE.format(tiers.name)}a score is an integer, not {shown(answer)}")
     if abs(int(answer)) > _INT64_MAX:
-        raise Broken(tiers.name, f"{where}a score of {shown(answer)} does not fit 64 bits")
+        raise Broken(tiers.name, f"{_SCORE.format(tiers.name)}a score of {shown(answer)} does not fit 64 bits")
     return int(answer)
 
 
 def _as_scores(answer: Any, count: int, plugin: str, where: str) -> Scores:
     if isinstance(answer, Status):
-        raise Broken(plugin, where + _error_text(answer))
+        raise Broken(plugin, where.format(plugin) + _error_text(answer))
     if not isinstance(answer, np.ndarray) or answer.shape != (count,) or answer.dtype.kind not in "iu":
-        raise Broken(plugin, f"{where}scores are an integer array with one score per node, not {_shape(answer)}")
+        raise Broken(
+            plugin, f"{where.format(plugin)}scores are an integer array with one score per node, not {_shape(answer)}"
+        )
     return answer.astype(np.int64, copy=False)
 
 
@@ -352,21 +358,27 @@ def ask(plugin: Plugin, hook: str, *args: Any) -> Status:
 
 
 def asked(where: str, plugin: Plugin, hook: str, *args: Any) -> Any:
+    """A hook's answer.  Raises Broken, saying where, should the plugin raise.
+
+    Args:
+        where: what was being done, with `{}` for the plugin's name.
+    """
     try:
         return getattr(plugin, hook)(*args)
     except (InternalError, Broken):
         raise
     except Exception as problem:
-        raise Broken(name_of(plugin), where + words(problem)) from problem
+        name = name_of(plugin)
+        raise Broken(name, where.format(name) + words(problem)) from problem
 
 
 def as_status(answer: Any, plugin: str, hook: str) -> Status:
-    if answer is None:
-        return SUCCESS  # as Go's nil status
     if isinstance(answer, Status):
-        if answer.sound:
+        if answer is SUCCESS or answer.sound:
             return answer
         raise Broken(plugin, f"{plugin}.{hook} must return a Status of a Code and texts, not {shown(answer)}")
+    if answer is None:
+        return SUCCESS  # as Go's nil status
     raise Broken(plugin, f"{plugin}.{hook} must return a Status, not {shown(answer)}")
 
 

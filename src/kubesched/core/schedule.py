@@ -15,7 +15,7 @@ from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.trial import Trial
 from kubesched.cluster.types import Rows, Scores
 from kubesched.core import extenders, runner
-from kubesched.core.board import BoardColumns, Boards, NoBoard
+from kubesched.core.board import BoardColumns, Boards, NoBoard, WideRows
 from kubesched.core.runner import Broken
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision, Outcome
@@ -279,9 +279,7 @@ def _choose(
     _pick(cycle, profile, decision, decision.best_rows)
 
 
-def _score(
-    cycle: Cycle, profile: Profile, feasible: Rows, decision: Decision
-) -> Generator[HttpPost, Answer, Scores]:
+def _score(cycle: Cycle, profile: Profile, feasible: Rows, decision: Decision) -> Generator[HttpPost, Answer, Scores]:
     """Every plugin's weighted score of every feasible node, and their sums."""
     nodes = Nodes(cycle.table, feasible)
     totals: Scores
@@ -301,7 +299,7 @@ def _score(
     return totals
 
 
-def _pick(cycle: Cycle, profile: Profile, decision: Decision, best: Rows) -> None:
+def _pick(cycle: Cycle, profile: Profile, decision: Decision, best: Rows | WideRows) -> None:
     """One of the best nodes, by the profile's rule."""
     decision.tie_rule = profile.tie
     if len(best) == 1:

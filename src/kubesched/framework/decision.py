@@ -39,6 +39,9 @@ class Rejection(NamedTuple):
     verdict: Verdict
 
 
+_SILENT = unresolvable()
+
+
 class Rejected:
     """Which nodes were turned down, by whom and why.  What a post_filter plugin is given.
 
@@ -49,7 +52,7 @@ class Rejected:
         self.names = names  # by row
         self.node_count = node_count
         self.parts: list[Rejection] = []
-        self.absent: Status = unresolvable()
+        self.absent: Status = _SILENT
         self.one_by_one: dict[int, Status] = {}  # rows judged alone: a nominated node, an extender's word
 
     def __len__(self) -> int:

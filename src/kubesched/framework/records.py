@@ -32,7 +32,7 @@ QUEUED = (State.GATED, State.ACTIVE, State.BACKOFF, State.PARKED)
 IN_FLIGHT = (State.TRYING, State.RESERVED, State.WAITING, State.PREBINDING, State.BINDING, State.AMBIGUOUS)
 
 
-class Record(Struct, frozen=True, omit_defaults=True):
+class Record(Struct, frozen=True, omit_defaults=True, gc=False):
     """One move.  `because` is the journal position of the event that led to it."""
 
     seq: int

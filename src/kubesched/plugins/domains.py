@@ -313,13 +313,5 @@ def rows_in(table: NodeTable, key: str, codes: Sequence[int]) -> Rows:
     return np.flatnonzero(meant[column.codes]).astype(np.int32)  # ABSENT is -1: the last answer
 
 
-def joined(rows: Sequence[Rows]) -> Rows:
-    """Rows of several lists, each once."""
-    some = [one for one in rows if len(one)]
-    if len(some) < 2:
-        return some[0] if some else NO_ROWS
-    return np.unique(np.concatenate(some))
-
-
 def _array(numbers: list[int]) -> Amounts:
     return np.array(numbers, dtype=np.int64)

@@ -138,6 +138,9 @@ class DynamicResources:
     def normalize_score(self, cycle: Cycle, pod: PodInfo, scores: Scores) -> Scores:
         return default_normalize(scores)
 
+    def by_value(self, cycle: Cycle, pod: PodInfo) -> bool:
+        return True
+
     def reserve(self, cycle: Cycle, pod: PodInfo, node: str) -> Status:
         return SUCCESS
 

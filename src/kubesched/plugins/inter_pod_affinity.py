@@ -15,7 +15,7 @@ from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.objects import Objects
 from kubesched.cluster.podinfo import AffinityTerm, PodInfo
 from kubesched.cluster.table import NodeTable
-from kubesched.cluster.types import NO_ROWS, Mask, Rows, Scores
+from kubesched.cluster.types import NO_ROWS, Mask, Rows, Scores, joined
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint, resource_name
 from kubesched.framework.hooks import Signature
@@ -24,7 +24,7 @@ from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvabl
 from kubesched.framework.tools import Tools
 from kubesched.framework.vector import Verdict
 from kubesched.plugins.affinity_hints import matches_all, namespace_helps, node_helps, pod_helps
-from kubesched.plugins.domains import DomainCounts, Following, Gathering, joined, rows_in
+from kubesched.plugins.domains import DomainCounts, Following, Gathering, rows_in
 
 NOT_NEAR = "node(s) didn't match pod affinity rules"
 TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
@@ -110,7 +110,7 @@ class Requirements:
                 found.append(rows_in(table, key, list(dict.fromkeys(crossed))))
         self.near, self.away, self.unwelcome = (following.domains for following in self.followings)
         # While nobody is near, a pod may be the first: then no node is judged by its own domain alone.
-        return None if bool(self.near) is not somebody or self.nothing is not nothing else joined(found)
+        return None if bool(self.near) is not somebody or self.nothing is not nothing else joined(*found)
 
     def account(self, pod: PodInfo, other: PodInfo, row: int, sign: int) -> None:
         """Another pod comes to a row, or leaves it."""
@@ -152,7 +152,7 @@ class Preferences:
             return None
         self.domains = self._following.domains
         keys = {one.key: None for one in moved}
-        return joined([rows_in(table, key, list({one.code: None for one in moved if one.key == key})) for key in keys])
+        return joined(*(rows_in(table, key, list({one.code: None for one in moved if one.key == key})) for key in keys))
 
 
 # ── the plugin ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -94,8 +94,9 @@ def load(node: NodeInfo, demand: Demand, guessed: bool) -> Load:
     Args:
         guessed: containers on the node that do not name cpu or memory count with a guess.
     """
-    taken = node.nonzero_requested if guessed and demand.resource in UNSAID else node.requested
-    return Load(taken(demand.resource) + demand.amount, node.allocatable(demand.resource), demand.weight)
+    resource = demand.resource
+    taken = node.nonzero_requested(resource) if guessed and resource in UNSAID else node.requested(resource)
+    return Load(taken + demand.amount, node.allocatable(resource), demand.weight)
 
 
 def load_all(nodes: Nodes, demand: Demand, guessed: bool) -> LoadAll:

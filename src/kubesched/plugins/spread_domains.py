@@ -18,10 +18,10 @@ from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.table import NodeTable
-from kubesched.cluster.types import NO_ROWS, Amounts, Codes, Mask, Rows
+from kubesched.cluster.types import NO_ROWS, Amounts, Codes, Mask, Rows, joined
 from kubesched.cluster.vocab import ABSENT
 from kubesched.framework.cycle import Cycle
-from kubesched.plugins.domains import Tally, added_up, counted_pods, is_counted, joined, rows_in
+from kubesched.plugins.domains import Tally, added_up, counted_pods, is_counted, rows_in
 from kubesched.plugins.spread_constraints import HOSTNAME, Constraint
 
 _MANY = 2**31 - 1  # more pods than a domain can hold
@@ -190,7 +190,7 @@ class HardSpread:
             if rows is None:
                 return None
             found.append(rows)
-        return joined(found)
+        return joined(*found)
 
     def account(self, pod: PodInfo, other: PodInfo, node: NodeInfo, sign: int) -> None:
         if other.namespace == pod.namespace:
@@ -273,7 +273,7 @@ class SoftSpread:
             if rows is None:
                 return None
             found.append(rows)
-        return joined(found)
+        return joined(*found)
 
 
 def _by_host(constraint: Constraint, seen: Nodes, tally: Tally) -> SoftDomains:

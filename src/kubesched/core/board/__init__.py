@@ -18,5 +18,6 @@ knows which rows are best, `history` what the columns were when an earlier Decis
 from kubesched.core.board.board import Board, NoBoard
 from kubesched.core.board.boards import Boards
 from kubesched.core.board.history import BoardColumns
+from kubesched.core.board.standing import WideRows
 
-__all__ = ["Board", "BoardColumns", "Boards", "NoBoard"]
+__all__ = ["Board", "BoardColumns", "Boards", "NoBoard", "WideRows"]

@@ -7,7 +7,7 @@ cluster than before: it is asked anew, about all rows.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ import numpy as np
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.table import NodeTable
-from kubesched.cluster.types import NO_ROWS, Mask, Rows
+from kubesched.cluster.types import NO_ROWS, Mask, Rows, joined
 from kubesched.core import runner
 from kubesched.core.board.history import REMEMBERED, History
 from kubesched.core.board.marks import ScoreColumn
-from kubesched.core.board.standing import FEW, Standing
+from kubesched.core.board.standing import FEW, Standing, WideRows
 from kubesched.core.board.verdicts import FilterColumn, NoBoard
 from kubesched.core.runner import Broken
 from kubesched.framework.cycle import Cycle
@@ -31,6 +31,7 @@ from kubesched.framework.status import Code
 __all__ = ["Board", "NoBoard"]
 
 _NOTHING = object()
+_NOBODY: dict[str, Rows] = {}
 _NEVER = -1
 
 
@@ -64,8 +65,8 @@ class Board:
         ]
         self._active_scores = self.scores
         self._lively_filters: list[FilterColumn] = []  # those asked again when pods come to a row, or leave it
-        self._refiltered = [column for column in self.filters if column.follows]
-        self._rescored = [column for column in self.scores if column.follows]
+        self._refiltered: list[FilterColumn] = []  # of plugins that follow pods elsewhere
+        self._rescored: list[ScoreColumn] = []
         self._reaching = [plugin for plugin in asked_of(profile) if hasattr(plugin, "outlook")]
         self._choosy = [  # their pre_score may look at which nodes are feasible
             plugin for plugin in self._reaching if plugin in profile.pre_score and not hasattr(plugin, "rescore")
@@ -80,6 +81,7 @@ class Board:
         self._skip_filter: set[str] = set()
         self._skip_score: set[str] = set()
         self._current = np.zeros(capacity, dtype=np.bool_)  # rows whose raw scores are those of today
+        self._new = np.zeros(capacity, dtype=np.bool_)  # rows that have become feasible, while scores are asked for
         self._feasible: Rows | None = None
 
     @property
@@ -102,7 +104,7 @@ class Board:
 
     # ── one pod ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def decide(self, cycle: Cycle) -> Rows:
+    def decide(self, cycle: Cycle) -> WideRows:
         """Bring the board up to date; returns the best rows, none where the pod fits nowhere.  Raises NoBoard."""
         cycle.scratch, cycle.skip_filter, cycle.skip_score = self._scratch, self._skip_filter, self._skip_score
         try:
@@ -143,8 +145,8 @@ class Board:
         changed, touched = table.changes_since(self._clock)
         self._clock = table.clock
         self.history.begin()
-        told = self._follow(cycle, self._refiltered, anew)
-        if changed or anew or not _few(touched, *told.values()):
+        told = self._follow(cycle, self._refiltered, anew) if self._refiltered else _NOBODY
+        if changed or anew or not _few(touched, told):
             came, left = self._refilter(cycle, _rows(changed), _rows(touched), anew, told)
         else:
             came, left = self._refilter_few(cycle, touched, told)
@@ -154,9 +156,9 @@ class Board:
             self.standing.enter(came)
             self._feasible = None
             anew += [plugin for plugin in self._choosy if plugin not in anew]
-        told = self._follow(cycle, self._rescored, anew, moved)
-        if changed or anew or not _few(touched, came, left, *told.values()):
-            self._rescore(cycle, _rows(changed), _rows(touched), anew, told, came, moved)
+        told = self._follow(cycle, self._rescored, anew, moved) if self._rescored else _NOBODY
+        if changed or anew or len(came) + len(left) > FEW or not _few(touched, told):
+            self._rescore(cycle, _rows(changed), _rows(touched), anew, told, came, left)
         else:
             self._rescore_few(cycle, touched, told, came.tolist(), left.tolist())
 
@@ -179,6 +181,9 @@ class Board:
             if outlook is RESTLESS or outlook != self._outlooks.get(name, _NOTHING):
                 self._outlooks[name] = outlook
                 changed.append(plugin)
+        unconcerned = {name for name, outlook in self._outlooks.items() if outlook is None}
+        self._refiltered = [one for one in self.filters if one.follows and one.tiers.name not in unconcerned]
+        self._rescored = [one for one in self.scores if one.follows and one.tiers.name not in unconcerned]
         return changed
 
     def _follow(
@@ -196,8 +201,10 @@ class Board:
                 rows = runner.asked("", plugin, hook, cycle, cycle.pod, *moved)
                 if rows is None:
                     anew.append(plugin)
-                else:
+                elif isinstance(rows, np.ndarray):
                     told[column.tiers.name] = rows
+                else:
+                    raise Broken(column.tiers.name, f"{hook} must return rows or None, not {rows!r}")
         return told
 
     # ── filters ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -217,9 +224,7 @@ class Board:
                         flipped[row] = None
         for row in touched:
             self._current[row] = False
-        if not flipped:
-            return NO_ROWS, NO_ROWS
-        return self._turned(_rows(list(flipped)))
+        return self._turned(_rows(list(flipped))) if flipped else (NO_ROWS, NO_ROWS)
 
     def _refilter(
         self, cycle: Cycle, changed: Rows, touched: Rows, anew: Sequence[Plugin], told: Mapping[str, Rows]
@@ -235,17 +240,16 @@ class Board:
             elif name not in awake or column.tiers.plugin in anew:
                 flipped.append(column.ask(cycle, cycle.nodes.rows))
             elif column.follows:
-                flipped.append(column.ask(cycle, told[name]))
+                flipped.append(column.ask(cycle, told.get(name, NO_ROWS)))
             else:
                 flipped.append(column.ask(cycle, changed if column.reach == "node" else touched))
         self._current[touched] = False
-        flipped = [rows for rows in flipped if len(rows)]
-        if not flipped:
-            return NO_ROWS, NO_ROWS
-        return self._turned(flipped[0] if len(flipped) == 1 else np.unique(np.concatenate(flipped)))
+        return self._turned(joined(*flipped))
 
     def _turned(self, rows: Rows) -> tuple[Rows, Rows]:
         """Of rows about which some filter changed its mind: those that are feasible now, and those that were."""
+        if not len(rows):
+            return NO_ROWS, NO_ROWS
         now, before = self._passes(rows), self.standing.ok[rows]
         return rows[now & ~before], rows[before & ~now]
 
@@ -261,8 +265,7 @@ class Board:
         """Ask pre_filters; columns whose filter may be skipped fall asleep, others wake up."""
         for plugin in plugins:
             name = name_of(plugin)
-            where = f'running PreFilter plugin "{name}": '
-            answer = runner.asked(where, plugin, "pre_filter", cycle, cycle.pod, cycle.nodes)
+            answer = runner.asked(runner.PRE_FILTER, plugin, "pre_filter", cycle, cycle.pod, cycle.nodes)
             if isinstance(answer, NodeSubset):
                 raise NoBoard
             status = runner.as_status(answer, name, "pre_filter")
@@ -292,12 +295,15 @@ class Board:
         nodes = [NodeInfo(table, row) for row in touched if ok[row] and row not in came]
         for column in self._active_scores:
             if column.follows:
-                rows = dict.fromkeys([*came, *(row for row in told[column.tiers.name].tolist() if ok[row])])
+                others = told.get(column.tiers.name, NO_ROWS).tolist()
+                rows = dict.fromkeys([*came, *(row for row in others if ok[row])])
                 asked = [NodeInfo(table, row) for row in rows]
+            elif column.reach == "row":
+                asked = strangers + nodes if strangers else nodes
             else:
-                asked = strangers + nodes if column.reach == "row" else strangers
+                asked = strangers
             if (asked or came or left) and not column.ask_few(cycle, asked, came, left):
-                column.ask(cycle, NO_ROWS, self.feasible)
+                column.normalize(cycle, self.feasible)
         for row in (*came, *touched):
             self._current[row] = ok[row]
         if came:
@@ -311,25 +317,27 @@ class Board:
         anew: Sequence[Plugin],
         told: Mapping[str, Rows],
         came: Rows,
-        moved: bool,
+        left: Rows,
     ) -> None:
         """Ask again wherever a score may have changed, and add up."""
-        ok = self.standing.ok
+        ok, new = self.standing.ok, self._new
         awake = {column.tiers.name for column in self._active_scores}
         self._ask_pre_scores(cycle, [plugin for plugin in self.profile.pre_score if plugin in anew])
         strangers = came[~self._current[came]]
+        new[came] = True
         for column in self._active_scores:
             name = column.tiers.name
             if name not in awake or column.tiers.plugin in anew:
                 column.fill(cycle, self.feasible)
                 continue
             if column.follows:
-                rows = [told[name], came]
+                asked = joined(told.get(name, NO_ROWS), came)
             else:
-                rows = [changed if column.reach == "node" else touched, strangers]
-            asked = _joined(rows)
-            if len(asked) or moved:
-                column.ask(cycle, asked[ok[asked]], self.feasible)
+                asked = joined(changed if column.reach == "node" else touched, strangers)
+            asked = asked[ok[asked]]
+            if (len(asked) or len(came) or len(left)) and not column.ask(cycle, asked, came, left, new):
+                column.normalize(cycle, self.feasible)
+        new[came] = False
         if anew:
             self._current[:] = ok  # what the others hold is not today's
         else:
@@ -351,10 +359,8 @@ class Board:
         nodes = Nodes(cycle.table, self.feasible)
         for plugin in plugins:
             name = name_of(plugin)
-            where = f'running PreScore plugin "{name}": '
-            status = runner.as_status(
-                runner.asked(where, plugin, "pre_score", cycle, cycle.pod, nodes), name, "pre_score"
-            )
+            answer = runner.asked(runner.PRE_SCORE, plugin, "pre_score", cycle, cycle.pod, nodes)
+            status = runner.as_status(answer, name, "pre_score")
             if status.code is Code.SKIP:
                 cycle.skip_score.add(name)
             elif status.ok:
@@ -400,17 +406,12 @@ class Board:
         return True
 
 
-def _few(*rows: Sized) -> bool:
-    return sum(map(len, rows)) <= FEW
+def _few(touched: list[int], told: Mapping[str, Rows]) -> bool:
+    count = len(touched)
+    for rows in told.values():
+        count += len(rows)
+    return count <= FEW
 
 
 def _rows(rows: list[int]) -> Rows:
     return np.array(rows, dtype=np.int32)
-
-
-def _joined(rows: Sequence[Rows]) -> Rows:
-    """Rows of several lists, each once."""
-    some = [one for one in rows if len(one)]
-    if len(some) < 2:
-        return some[0] if some else NO_ROWS
-    return np.unique(np.concatenate(some))

@@ -36,29 +36,28 @@ class History:
         self._keep = keep
         self._steps: deque[tuple[list[Change], int]] = deque()  # the latest last, each with its size
         self._open: list[Change] = []
+        self._size = 0
         self._cells = 0
 
     def begin(self) -> None:
         """What is written from now on makes a new version."""
-        self._close()
+        steps = self._steps
+        steps.append((self._open, self._size))
+        self._cells += self._size
+        self._open, self._size = [], 0
         self.version += 1
-
-    def _close(self) -> None:
-        size = sum(8 if where is None else np.size(where) for _, _, where, _ in self._open)
-        self._steps.append((self._open, size))
-        self._cells += size
-        self._open = []
-        while len(self._steps) > self._keep or self._cells > CELLS_AT_MOST:
-            self._cells -= self._steps.popleft()[1]
+        while len(steps) > self._keep or self._cells > CELLS_AT_MOST:
+            self._cells -= steps.popleft()[1]
 
     def clear(self) -> None:
         """Earlier versions cannot be asked for."""
         self._steps.clear()
-        self._open, self._cells = [], 0
+        self._open, self._size, self._cells = [], 0, 0
 
     def note(self, owner: Any, name: str, where: Any, old: Any) -> None:
         """Something is about to be overwritten."""
         self._open.append((owner, name, where, old))
+        self._size += len(where) if isinstance(where, np.ndarray) else 8
 
     def at(self, version: int, owners: Sequence[Any]) -> dict[int, Any] | None:
         """Copies of some columns as they were at a version, by the id of the column; None if that is too long ago."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
-from kubesched.cluster.types import Rows, Scores
+from kubesched.cluster.types import Mask, Rows, Scores
 from kubesched.core import runner
 from kubesched.core.board.history import History
 from kubesched.core.board.standing import Standing
@@ -63,37 +63,89 @@ class ScoreColumn:
         by_value = getattr(self.tiers.plugin, "by_value", None)
         self.values = {} if by_value is not None and by_value(cycle, cycle.pod) else None
         self.known = {}
-        self.ask(cycle, feasible, feasible)
+        if len(feasible):
+            self._ask(cycle, feasible)
+            self.normalize(cycle, feasible)
 
-    def ask(self, cycle: Cycle, rows: Rows, feasible: Rows) -> None:
-        """Ask about some of the feasible rows again, and bring the normalised scores of all up to date."""
-        if not len(feasible):
-            self.values = None if self.values is None else {}
+    def ask(self, cycle: Cycle, rows: Rows, came: Rows, left: Rows, new: Mask) -> bool:
+        """Ask about some feasible rows again, and take in those that became feasible, or no longer are.
+
+        False where this is not enough, and the scores of all feasible rows must be normalised again.
+
+        Args:
+            new: of all rows, those that came.
+        """
+        if not self.normalizes:
+            self._ask(cycle, rows)
+            return True
+        if self.values is None:
+            self._ask(cycle, rows)
+            return False
+        before = rows[~new[rows]] if len(came) else rows
+        for gone in (before, left):
+            if len(gone) and self.values is not None:
+                self._count(self.raw[gone], -1)
+        self._ask(cycle, rows)
+        for there in (before, came):
+            if len(there) and self.values is not None:
+                self._count(self.raw[there], 1)
+        values = self._values_if_few()
+        if values is None:
+            return False
+        self._spread_news(cycle, values)
+        for some in (before, came):
+            if len(some):
+                self._write(some, self._become(self.raw[some]))
+        return True
+
+    def normalize(self, cycle: Cycle, feasible: Rows) -> None:
+        """Normalise the scores of all feasible rows."""
+        if not self.normalizes or not len(feasible):
             return
-        if len(rows):
-            raw = runner.raw_scores(cycle, self.tiers, Nodes(cycle.table, rows))
-            if not self.normalizes:
-                _check(raw)
-                self._write(rows, raw)
-                return
-            self.raw[rows] = raw
-        if self.normalizes:
-            scores = self.raw[feasible]
-            self.values = None if self.values is None else _counted(scores)
-            self._write(feasible, self._normalized(cycle, scores))
-
-    def _normalized(self, cycle: Cycle, scores: Scores) -> Scores:
+        scores = self.raw[feasible]
+        self.values = None if self.values is None else _counted(scores)
         if self.values is None:
             norm = runner.normalized(cycle, self.tiers, scores)
             _check(norm)
-            return norm
-        self._learn(cycle, self.values)
+        else:
+            self._learn(cycle, self.values)
+            norm = self._become(scores)
+        self._write(feasible, norm)
+
+    def _ask(self, cycle: Cycle, rows: Rows) -> None:
+        if not len(rows):
+            return
+        raw = runner.raw_scores(cycle, self.tiers, Nodes(cycle.table, rows))
+        if self.normalizes:
+            self.raw[rows] = raw
+        else:
+            _check(raw)
+            self._write(rows, raw)
+
+    def _values_if_few(self) -> dict[int, int] | None:
+        return None if self.values is None or len(self.values) > _VALUES_AT_MOST else self.values
+
+    def _count(self, scores: Scores, sign: int) -> None:
+        """So many more, or fewer, feasible rows have these raw scores."""
+        values, counted = self.values, _counted(scores)
+        if values is None or counted is None:
+            self.values = None  # too many different ones
+            return
+        for raw, count in counted.items():
+            left = values.get(raw, 0) + sign * count
+            if left:
+                values[raw] = left
+            else:
+                del values[raw]
+
+    def _become(self, scores: Scores) -> Scores:
+        """What raw scores become, as it is known."""
         if len(self.known) == 1:
             return np.full_like(scores, next(iter(self.known.values())))
         known = sorted(self.known.items())
         places = np.searchsorted(np.array([raw for raw, _ in known], dtype=np.int64), scores)
-        normalized: Scores = np.array([norm for _, norm in known], dtype=np.int64)[places]
-        return normalized
+        become: Scores = np.array([norm for _, norm in known], dtype=np.int64)[places]
+        return become
 
     def _learn(self, cycle: Cycle, values: dict[int, int]) -> None:
         """What each of the raw scores there are becomes."""
@@ -113,7 +165,7 @@ class ScoreColumn:
             self.standing.add(written, (new - old) * self.weight)
 
     def _write_one(self, row: int, norm: int) -> None:
-        was = int(self.norm[row])
+        was = self.norm.item(row)
         if norm != was:
             self.history.note(self, "norm", row, was)
             self.norm[row] = norm
@@ -130,7 +182,7 @@ class ScoreColumn:
         asked = dict.fromkeys(came)
         if values is not None:
             for row in left:
-                _less(values, int(self.raw[row]))
+                _less(values, self.raw.item(row))
         for node in nodes:
             row, raw = node.row, runner.raw_score(cycle, self.tiers, node)
             if not self.normalizes:
@@ -138,7 +190,7 @@ class ScoreColumn:
                     raise NoBoard
                 self._write_one(row, raw)
                 continue
-            was = int(self.raw[row])
+            was = self.raw.item(row)
             if raw == was:
                 continue
             self.raw[row] = raw
@@ -152,11 +204,11 @@ class ScoreColumn:
         if values is None or len(values) > _VALUES_AT_MOST:
             return False
         for row in came:
-            raw = int(self.raw[row])
+            raw = self.raw.item(row)
             values[raw] = values.get(raw, 0) + 1
         self._spread_news(cycle, values)
         for row in asked:
-            self._write_one(row, self.known[int(self.raw[row])])
+            self._write_one(row, self.known[self.raw.item(row)])
         return True
 
     def _spread_news(self, cycle: Cycle, values: dict[int, int]) -> None:

@@ -6,10 +6,14 @@ many rows have changed at once, all totals are looked at.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 
 from kubesched.cluster.types import Mask, Rows, Scores
 
+WideRows: TypeAlias = npt.NDArray[np.int64]  # rows, as wide as the numbers they are compared with
 FEW = 8  # rows up to which one by one is quicker than all at once
 
 _NOBODY = -1  # the total of a row that is not feasible
@@ -24,13 +28,13 @@ class Standing:
         self.base = base
         self.ok: Mask = np.zeros(capacity, dtype=np.bool_)
         self.totals: Scores = np.full(capacity, _NOBODY, dtype=np.int64)
-        self._best: Rows = np.empty(capacity, dtype=np.int32)
+        self._best: WideRows = np.empty(capacity, dtype=np.int64)
         self._count = 0
         self._top = _NOBODY
         self._moved: dict[int, None] | None = {}  # rows with another total since the best were found; None: many
 
     @property
-    def best(self) -> Rows:
+    def best(self) -> WideRows:
         """The rows tied for the highest total, in order.  Read it now: the next settle() writes over it."""
         return self._best[: self._count]
 
@@ -76,7 +80,8 @@ class Standing:
         if moved is None:
             self._look_at_all()
         elif moved:
-            totals = {row: int(self.totals[row]) for row in moved}
+            total_of = self.totals.item
+            totals = {row: total_of(row) for row in moved}
             top = max(totals.values())
             if top > self._top:
                 best = sorted(row for row, total in totals.items() if total == top)
@@ -92,7 +97,7 @@ class Standing:
         """Put a row among the best, or take it out."""
         count, best = self._count, self._best
         at = int(best[:count].searchsorted(row))
-        if bool(at < count and best[at] == row) is is_best:
+        if (at < count and best.item(at) == row) is is_best:
             return
         if is_best:
             best[at + 1 : count + 1] = best[at:count]
@@ -107,6 +112,6 @@ class Standing:
         if self._top == _NOBODY:
             self._count = 0
             return
-        best = np.flatnonzero(self.totals == self._top)
+        best = (self.totals == self._top).nonzero()[0]
         self._count = len(best)
         self._best[: len(best)] = best

@@ -15,7 +15,7 @@ from kubesched.core import runner
 from kubesched.core.board.history import History
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.profile import Tiers
-from kubesched.framework.status import Code, Status
+from kubesched.framework.status import Status
 from kubesched.framework.vector import REASONS_AS_BITS, Verdict
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -53,15 +53,13 @@ class FilterColumn:
         verdict = runner.verdict_of(cycle, self.tiers, Nodes(cycle.table, rows))
         if not self.rejecting and not verdict.codes.any():
             return NO_ROWS
-        if (verdict.codes == Code.ERROR).any():
-            raise NoBoard
         return self._write(rows, verdict)
 
     def ask_one(self, cycle: Cycle, node: NodeInfo) -> bool:
         """Ask about one row again; True if it was fine and is not any more, or the other way round."""
         status = runner.filter_one(cycle, self.tiers, node)
         row = node.row
-        was_ok = not self.rejecting or not self.codes[row]
+        was_ok = not self.rejecting or not self.codes.item(row)
         if status.ok and was_ok:
             return False
         self._write_one(row, status)

@@ -117,6 +117,8 @@ class PriorityQueue:
 
     @property
     def deadline(self) -> Instant | None:
+        if not self._backoff and not self._errors and not self._parked:
+            return None
         heads = [head for head in (self._backoff.peek(), self._errors.peek()) if head is not None]
         times = [self._rule.release(head) for head in heads]
         parked = self._parked.deadline
