@@ -14,7 +14,8 @@ from kubesched.live.remote import RemoteWorld
 from kubesched.live.transport import HttpTransport
 from kubesched.wire.exchange import Remark
 
-GIVE_UP_AFTER = 60.0  # seconds; a test that needs them has failed
+LOOK_EVERY = 0.1  # seconds
+GIVE_UP_AFTER = 90.0  # seconds; a test that needs them has failed
 
 
 class Running:
@@ -27,23 +28,27 @@ class Running:
         how.setdefault("qps", -1.0)
         self.world = RemoteWorld(self.transport, identity=identity, listen=self.remarks.append, **how)
         self.core: Core = build(wait_for=self.world.client.waits_for)
-        self._enough: Callable[[], bool] = lambda: False
 
     def until(self, enough: Callable[[], bool]) -> Running:
-        """Drive until something holds."""
-        self._enough = enough
-        gave_up: list[bool] = []
+        """Drive until something holds; it is looked at after everything that happens, and ten times a second."""
+        loop, end = self.world.loop, self.world.loop.time() + GIVE_UP_AFTER
 
-        def give_up() -> None:
-            gave_up.append(True)
+        def look() -> None:
+            nonlocal glance
             self.world.wake()
+            glance = loop.call_later(LOOK_EVERY, look)
 
-        alarm = self.world.loop.call_later(GIVE_UP_AFTER, give_up)
-        drive(Tap(self.core), _Until(self.world, lambda: enough() or bool(gave_up)))
-        alarm.cancel()
+        glance = loop.call_later(LOOK_EVERY, look)
+        drive(Tap(self.core), _Until(self.world, lambda: enough() or loop.time() > end))
+        glance.cancel()
         said = "\n".join(f"{one.level} {one.about} {one.what}: {one.text}" for one in self.remarks)
-        assert not gave_up, f"it did not happen; this was said:\n{said}"
+        assert loop.time() <= end, f"it did not happen; this was said:\n{said}"
         return self
+
+    def to_the_end(self) -> Running:
+        """Let go of the Lease, and drive until it is over."""
+        self.world.drain(lambda: not self.core.flights)
+        return self.until(lambda: False)
 
     def what(self) -> list[str]:
         return [remark.what for remark in self.remarks]

@@ -74,8 +74,7 @@ def test_with_a_lease_it_waits_to_lead_and_lets_go(served: Served) -> None:
     with Running(kubeconfig.load(served.kubeconfig), identity="me", lease=LeaseOptions()) as running:
         running.until(lambda: served.node_of("web") != "")
         assert served.ask("GET", lease)["spec"]["holderIdentity"] == "me"
-        running.world.drain(lambda: not running.core.flights)
-        running.until(lambda: False)
+        running.to_the_end()
         assert running.world.over
         assert not running.world.lost
     assert served.ask("GET", lease)["spec"]["holderIdentity"] == ""

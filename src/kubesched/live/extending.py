@@ -30,11 +30,6 @@ class Reach(NamedTuple):
     way: Pass
     timeout: Duration
 
-    @staticmethod
-    def connector() -> aiohttp.TCPConnector:
-        """Connections to extenders, which may be anywhere but link-local."""
-        return aiohttp.TCPConnector(limit=0, resolver=CarefulResolver())
-
 
 class CarefulResolver(AbstractResolver):
     """Names to addresses, without those that are nobody's business."""

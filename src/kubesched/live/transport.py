@@ -15,20 +15,23 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakSet
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
 
 from kubesched.framework.errors import ConfigError
 from kubesched.framework.plain import plain
 from kubesched.live.access import Access
-from kubesched.live.extending import Reach
+from kubesched.live.extending import CarefulResolver, Reach
 from kubesched.wire.exchange import Chunk, Closed, Number, Reply, Request, Response, Unanswered
 
 CONNECT_WITHIN = 10.0  # seconds
 IDLE_KEPT = 60.0  # the API server keeps idle connections for 90 s
 READ_BYTES = 1 << 20
+KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+HANG_UP_TURNS = 100  # of the event loop, until what was shut down has noticed
 USER_AGENT = "kubesched"
 
 Tell = Callable[[Number, Reply], None]
@@ -76,7 +79,7 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._outside: aiohttp.ClientSession | None = None
         self._tasks: dict[Number, asyncio.Task[None]] = {}
-        self._connections: WeakSet[asyncio.Transport] = WeakSet()
+        self._sockets: WeakSet[socket.socket] = WeakSet()
 
     # ── Transport ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,9 +101,17 @@ class HttpTransport:
         for session in (self._session, self._outside):
             if session is not None:
                 await session.close()
-        for connection in list(self._connections):
-            connection.abort()  # a TLS peer that has gone away would be waited for to say goodbye
-        await asyncio.sleep(0)
+        await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """End what is left: a TLS peer that has gone away would be waited for to say goodbye."""
+        for sock in [sock for sock in self._sockets if sock.fileno() != -1]:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+        for _ in range(HANG_UP_TURNS):
+            if all(sock.fileno() == -1 for sock in self._sockets):
+                return
+            await asyncio.sleep(0)
 
     async def ask(self, request: Request) -> Response | Unanswered:
         """One request outside the exchange, for whoever has a coroutine to wait in."""
@@ -163,7 +174,6 @@ class HttpTransport:
             self._access.distrust()
 
     async def _pieces(self, response: aiohttp.ClientResponse, tell: Callable[[Reply], None]) -> None:
-        _keep_alive(response)
         why = "the server ended it"
         try:
             async for data in response.content.iter_any():
@@ -182,11 +192,11 @@ class HttpTransport:
         else:
             reach = self._extenders[request.extender]
             way, path = reach.way, f"/{request.path}"
-            session = self._outside = self._outside or self._make_session(reach.connector())
+            session = self._outside = self._outside or self._make_session(CarefulResolver())
         headers = {**self._headers, **way.headers, "Accept": request.accept}
         if request.body:
             headers["Content-Type"] = request.content_type
-        response = await session.request(
+        return await session.request(
             request.method,
             way.url + path,
             params=request.query or None,
@@ -198,15 +208,13 @@ class HttpTransport:
             allow_redirects=False,
             trace_request_ctx=fate,
         )
-        if response.connection is not None and response.connection.transport is not None:
-            self._connections.add(response.connection.transport)
-        return response
-
-    def _make_session(self, connector: aiohttp.TCPConnector | None = None) -> aiohttp.ClientSession:
+    def _make_session(self, resolver: AbstractResolver | None = None) -> aiohttp.ClientSession:
         trace = aiohttp.TraceConfig()
         trace.on_request_headers_sent.append(_note_written)
         return aiohttp.ClientSession(
-            connector=connector or aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_KEPT),
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=IDLE_KEPT, resolver=resolver, socket_factory=self._make_socket
+            ),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
@@ -216,6 +224,20 @@ class HttpTransport:
             max_line_size=64 << 10,
             max_field_size=64 << 10,
         )
+
+
+    def _make_socket(self, address: Any) -> socket.socket:
+        """A socket whose other end is asked now and then whether it still lives: a silent stream is no sign."""
+        family, kind, protocol, _, _ = address
+        sock = socket.socket(family=family, type=kind, proto=protocol)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEEP_ALIVE.items():
+            if hasattr(socket, option):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        self._sockets.add(sock)
+        return sock
 
 
 async def _note_written(session: object, context: SimpleNamespace, params: object) -> None:
@@ -272,16 +294,3 @@ def _words(problem: Exception) -> str:
         case ConfigError():
             return plain(problem, 500)
     return plain(f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__, 300)
-
-
-def _keep_alive(response: aiohttp.ClientResponse) -> None:
-    """Let the kernel ask now and then whether the other side still lives; the silence of a stream is no sign."""
-    connection = response.connection
-    sock = None if connection is None or connection.transport is None else connection.transport.get_extra_info("socket")
-    if sock is None:
-        return
-    with suppress(OSError):
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-            if hasattr(socket, option):
-                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
