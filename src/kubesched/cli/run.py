@@ -17,6 +17,7 @@ from kubesched.cli.flags import BY_NAME, kube_scheduler_flags, notes, said
 from kubesched.config.defaults import complete
 from kubesched.config.document import document
 from kubesched.config.gates import features_of, gates_of
+from kubesched.config.joining import joined
 from kubesched.config.load import Loaded, Source, load_file
 from kubesched.config.registry import Registry
 from kubesched.config.schema import Configuration
@@ -124,13 +125,12 @@ def _read(told: Told, plugins: tuple[str, ...]) -> tuple[Features, Registry, Loa
     features = features_of(_gates(told))
     file = Path(told["config"]) if "config" in told else None
     registry = Registry(folder=Path() if file is None else file.parent)
-    for plugin in plugins:
-        registry.add_file(Path(plugin))
+    names = [name for plugin in plugins for name in registry.add_file(Path(plugin))]
     if file is None:
         loaded = Loaded(complete(_from_flags(told), features), (), Source())
     else:
         loaded = load_file(file, features=features, registry=registry)
-    configuration = loaded.configuration
+    configuration = joined(loaded.configuration, names, registry, features)
     changes = {field: told[flag] for flag, field in _ELECTION.items() if flag in told}
     election = structs.replace(configuration.leader_election, **changes)
     client = configuration.client_connection

@@ -87,7 +87,7 @@ class Writer:
     ) -> None:
         self._stream, self._now = stream, now
         self._line: Writing = json_line if as_json else line
-        self._verbosity = verbosity
+        self.verbosity = verbosity
         self._log = Log(verbosity, self._line)
 
     def moment(self, moment: Moment) -> None:
@@ -97,7 +97,7 @@ class Writer:
                 self._write("\n".join(written))
 
     def say(self, message: Message, **fields: object) -> None:
-        if message.severity != "I" or message.verbosity <= self._verbosity:
+        if message.severity != "I" or message.verbosity <= self.verbosity:
             self._write(self._line(self._now(), message, fields))
 
     def remark(self, remark: Remark) -> None:

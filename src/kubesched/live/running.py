@@ -63,6 +63,7 @@ class Running:
             seed=wish.seed,
             parked_max=wish.parked_max,
         )
+        self.core.verbosity = writer.verbosity
         self.metrics = Metrics(features=wish.features, disabled=wish.disabled_metrics, version=wish.version)
         self.election = election_of(configuration.leader_election, wish.shadow)
         self.access = access_of(configuration.client_connection.kubeconfig, wish)
