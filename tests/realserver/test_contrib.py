@@ -203,3 +203,18 @@ def test_a_custom_resource_that_breaks_its_schema_is_rejected_alike(api: Api) ->
         'spec.resourcesFilter.cpu: Invalid value: "string": spec.resourcesFilter.cpu in body must be of type boolean: '
         '"string"'
     )
+
+
+def test_the_definition_is_accepted_without_a_warning(real_cluster: RealCluster) -> None:
+    text = yaml.safe_dump(definition_of(ClusterScopedResource))
+    done = real_cluster.kubectl("apply", "--filename", "-", stdin=text)
+    assert (done.stdout.strip(), done.stderr) == (
+        "customresourcedefinition.apiextensions.k8s.io/clusterscopedresources.scheduling.sigs.k8s.io created",
+        "",
+    )
+    name = "customresourcedefinition/clusterscopedresources.scheduling.sigs.k8s.io"
+    told = yaml.safe_load(real_cluster.kubectl("get", name, "--output=yaml").stdout)
+    conditions = {one["type"]: one["status"] for one in told["status"]["conditions"]}
+    assert conditions["NamesAccepted"] == "True"
+    assert "NonStructuralSchema" not in conditions
+    real_cluster.kubectl("delete", name)
