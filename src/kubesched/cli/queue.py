@@ -18,12 +18,14 @@ from kubesched.live import asking
 
 Json = dict[str, Any]
 
+_SECONDS = len("2026-01-01T00:00:00")
+_PIPED = 1000  # columns where nobody looks at lines
 _WORDS = {"active": "active", "backoff": "backing off", "unschedulable": "unschedulable", "gated": "gated"}
 
 
 @click.command()
 @asks_a_scheduler
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Choice(["text", "wide", "json"]), default="text", show_default=True)
 def queue(server: str, token_file: Path | None, ca_file: Path | None, output: str) -> None:
     """Show who waits to be scheduled, where, and for what.
 
@@ -36,7 +38,8 @@ def queue(server: str, token_file: Path | None, ca_file: Path | None, output: st
     for line in _headlines(told):
         click.echo(line)
     if told["pods"] or told["inFlight"]:
-        Console(soft_wrap=True, highlight=False).print(_table(told))
+        console = Console(highlight=False)
+        console.print(_table(told, wide=output == "wide"), width=None if console.is_terminal else _PIPED)
 
 
 def _headlines(told: Json) -> Iterator[str]:
@@ -54,16 +57,17 @@ def _headlines(told: Json) -> Iterator[str]:
         yield f"{told['leftOut']} more pods are not listed"
 
 
-def _table(told: Json) -> Table:
+def _table(told: Json, *, wide: bool) -> Table:
     table = Table(box=None, header_style="bold")
-    for heading in ("pod", "where", "attempts", "since", "turned down by", "woken by"):
-        table.add_column(heading, justify="right" if heading == "attempts" else "left")
+    for heading in ("pod", "where", "attempts", "since", "turned down by", *(("woken by",) if wide else ())):
+        table.add_column(heading, justify="right" if heading == "attempts" else "left", no_wrap=heading != "woken by")
     for pod in told["inFlight"]:
-        table.add_row(*_cells(pod["pod"], f"{pod['state'].lower()} on {pod['node']}", "", "", "", ""))
+        table.add_row(*_cells(pod["pod"], f"{pod['state'].lower()} on {pod['node']}", "", "", ""))
     for pod in told["pods"]:
         rejectors = ", ".join(pod.get("rejectors", ())) or pod.get("gate", "")
-        where = _WORDS.get(pod["place"], pod["place"])
-        table.add_row(*_cells(pod["pod"], where, pod["attempts"], pod["since"], rejectors, pod["wakes"]))
+        where, since = _WORDS.get(pod["place"], pod["place"]), f"{pod['since'][:_SECONDS]}Z"
+        wakes = (pod["wakes"],) if wide else ()
+        table.add_row(*_cells(pod["pod"], where, pod["attempts"], since, rejectors, *wakes))
     return table
 
 

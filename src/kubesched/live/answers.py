@@ -18,6 +18,7 @@ from kubesched.framework.queued import QueuedPod
 from kubesched.framework.records import Record, State
 from kubesched.telemetry.metrics import Levels, Metrics
 from kubesched.telemetry.words import STATE_WORDS, sentence
+from kubesched.wire.client import LEASE
 
 Json = dict[str, Any]
 Checks = Callable[[], Mapping[str, str]]
@@ -69,7 +70,7 @@ class CoreAnswers:
             return {"ping": ""}
         if path == "/healthz":
             return {"ping": "", **self._election()}
-        waiting = ", ".join(sorted(core.unsynced))
+        waiting = ", ".join(sorted(core.unsynced - {LEASE}))  # whoever waits for the lease is ready to take it
         return {
             **self._election(),
             "shutdown": "process is shutting down" if core.draining else "",

@@ -10,6 +10,7 @@ This is the only module that knows aiohttp's client.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -287,7 +288,8 @@ def _words(problem: Exception) -> str:
         case aiohttp.ClientConnectorSSLError():
             return plain(f"{problem.host}:{problem.port} does not speak TLS as it should: {problem.os_error}", 300)
         case aiohttp.ClientConnectorError():
-            why = problem.os_error.strerror or str(problem.os_error)
+            known = problem.os_error.errno  # asyncio has words of its own, that say less
+            why = os.strerror(known) if known and known > 0 else problem.os_error.strerror or str(problem.os_error)
             return plain(f"{problem.host}:{problem.port} cannot be reached: {why.lower()}", 300)
         case aiohttp.ServerDisconnectedError():
             return "the server closed the connection"

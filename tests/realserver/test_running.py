@@ -1,0 +1,424 @@
+"""kubesched on the real API server: what it binds, what it says, what it leaves alone, and how it comes and goes."""
+
+import json
+import re
+import signal
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.realserver.client import Client
+from tests.realserver.fixtures import pod
+from tests.realserver.harness import RealCluster, Scheduler
+from tests.realserver.process import wait_until
+from tests.realserver.scheduling import NAME, Kubesched, kubesched
+
+from kubesched.live.manifests import Json
+
+MakeNode = Callable[..., str]
+
+
+@pytest.fixture
+def start(real_cluster: RealCluster, tmp_path: Path) -> Iterator[Callable[..., Kubesched]]:
+    """Start a kubesched with what its configuration and flags say; it goes with the test."""
+    started: list[Kubesched] = []
+
+    def start(configuration: Json | None = None, *, wait: bool = True, **told: Any) -> Kubesched:
+        one = kubesched(real_cluster, tmp_path / f"kubesched-{len(started)}", configuration, **told)
+        started.append(one)
+        one.launch()
+        if wait:
+            one.wait_until_ready()
+        return one
+
+    yield start
+    for one in started:
+        one.stop(grace=10)
+
+
+def ours(name: str, **spec: Any) -> Json:
+    return pod(name, schedulerName=NAME, **spec)
+
+
+def pods_of(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+def bound(seen: Any) -> bool:
+    return "nodeName" in seen["spec"]
+
+
+def condition(seen: Any, kind: str) -> Any:
+    return next((one for one in seen.get("status", {}).get("conditions", []) if one["type"] == kind), None)
+
+
+def asking(cpu: str) -> list[Json]:
+    return [{"name": "main", "image": "pause", "resources": {"requests": {"cpu": cpu}}}]
+
+
+# ── what it does to pods ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_pods_are_bound_and_others_pods_are_left_alone(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    node, client, pods = make_node(), real_cluster.client(), pods_of(namespace)
+    client.create(pods, pod("theirs", schedulerName="another"))
+    start()
+    client.create(pods, ours("web"))
+    web = client.until(pods, "web", bound)
+    assert web["spec"]["nodeName"] == node
+    assert condition(web, "PodScheduled")["status"] == "True"
+    assert not bound(client.get(f"{pods}/theirs"))
+    assert condition(client.get(f"{pods}/theirs"), "PodScheduled") is None
+
+
+def test_kubectl_describe_says_why_a_pod_waits_and_where_it_went(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    make_node(cpu="1")
+    start()
+    client, pods = real_cluster.client(), pods_of(namespace)
+    client.create(pods, ours("big", containers=asking("2")))
+    waiting = client.until(pods, "big", lambda seen: condition(seen, "PodScheduled") is not None)
+    assert condition(waiting, "PodScheduled")["reason"] == "Unschedulable"
+    message = condition(waiting, "PodScheduled")["message"]
+    assert re.match(r"0/\d+ nodes are available: \d+ Insufficient cpu\.", message)
+
+    def described() -> str:
+        return real_cluster.kubectl("describe", "pod", "big", "-n", namespace).stdout
+
+    wait_until(lambda: "FailedScheduling" in described(), timeout=20, what="the Event")
+    assert re.search(rf"Warning +FailedScheduling +\S+ +{NAME} +{re.escape(message[:40])}", described())
+    node = make_node(cpu="4")
+    client.until(pods, "big", bound)
+    wait_until(lambda: "Scheduled " in described(), timeout=20, what="the Event")
+    text = f"Successfully assigned {namespace}/big to {node}"
+    assert re.search(rf"Normal +Scheduled +\S+ +{NAME} +{re.escape(text)}", described())
+
+
+def test_preemption_nominates_evicts_and_then_binds(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    client, pods = real_cluster.client(), pods_of(namespace)
+    priority = f"{namespace}-high"
+    client.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": priority}, "value": 1000})
+    node = make_node(cpu="1")
+    here = {"kubernetes.io/hostname": node}
+    start()
+    client.create(pods, ours("low", containers=asking("800m"), nodeSelector=here))
+    client.until(pods, "low", bound)
+    client.create(pods, ours("high", containers=asking("800m"), nodeSelector=here, priorityClassName=priority))
+    high = client.until(pods, "high", lambda seen: "nominatedNodeName" in seen.get("status", {}))
+    assert high["status"]["nominatedNodeName"] == node
+    low = client.until(pods, "low", lambda seen: "deletionTimestamp" in seen["metadata"])
+    assert condition(low, "DisruptionTarget")["reason"] == "PreemptionByScheduler"
+    client.delete(f"{pods}/low", grace=0)  # what a kubelet would do
+    assert client.until(pods, "high", bound)["spec"]["nodeName"] == node
+    events = real_cluster.kubectl("get", "events", "-n", namespace, "-o", "json").json["items"]
+    [preempted] = [one for one in events if one["reason"] == "Preempted"]
+    assert preempted["involvedObject"]["name"] == "low"
+    assert preempted["message"] == f"Preempted by pod {high['metadata']['uid']} on node {node}"
+
+
+def test_a_claim_that_waits_for_its_consumer_is_told_the_node(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    client, node = real_cluster.client(), make_node()
+    storage = {
+        "metadata": {"name": f"{namespace}-late"},
+        "provisioner": "example.com/disks",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    client.create("/apis/storage.k8s.io/v1/storageclasses", storage)
+    claims = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    client.create(claims, {"metadata": {"name": "data"}, "spec": {**spec, "storageClassName": f"{namespace}-late"}})
+    start()
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    client.create(pods_of(namespace), ours("db", volumes=volumes))
+
+    def told(seen: Any) -> bool:
+        return "volume.kubernetes.io/selected-node" in seen["metadata"].get("annotations", {})
+
+    claim = client.until(claims, "data", told)
+    assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == node
+    assert not bound(client.get(f"{pods_of(namespace)}/db"))
+
+
+def test_spread_and_anti_affinity_hold(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    client, pods = real_cluster.client(), pods_of(namespace)
+    nodes = [make_node(labels={"topology.kubernetes.io/zone": zone, "test": namespace}) for zone in "aabb"]
+    start()
+    alike = {"matchLabels": {"app": namespace}}
+    spread = {
+        "topologyKey": "topology.kubernetes.io/zone",
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": alike,
+    }
+    apart = {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": alike, "topologyKey": "kubernetes.io/hostname"}
+    ]}
+    for at in range(4):
+        made = ours(
+            f"web-{at}",
+            topologySpreadConstraints=[spread],
+            affinity={"podAntiAffinity": apart},
+            nodeSelector={"test": namespace},
+        )
+        made["metadata"]["labels"] = {"app": namespace}
+        client.create(pods, made)
+    places = [client.until(pods, f"web-{at}", bound)["spec"]["nodeName"] for at in range(4)]
+    assert sorted(places) == sorted(nodes)
+
+
+# ── what it says of itself ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def kube_scheduler(real_cluster: RealCluster) -> Iterator[Scheduler]:
+    scheduler = real_cluster.start_scheduler({"profiles": [{"schedulerName": "the-real-one"}]})
+    yield scheduler
+    scheduler.stop()
+
+
+def families(text: str) -> dict[str, tuple[str, set[tuple[str, ...]], set[str]]]:
+    """By metric: its type, the sets of label names its samples have, and its bucket bounds."""
+    found = {}
+    for family in text_string_to_metric_families(text):
+        names = {tuple(sorted(set(sample.labels) - {"le"})) for sample in family.samples}
+        bounds = {f"{float(sample.labels['le']):.9g}" for sample in family.samples if "le" in sample.labels}
+        found[family.name] = (family.type, names, bounds)
+    return found
+
+
+def test_metrics_have_the_types_labels_and_buckets_of_kube_schedulers(
+    real_cluster: RealCluster,
+    namespace: str,
+    make_node: MakeNode,
+    start: Callable[..., Kubesched],
+    kube_scheduler: Scheduler,
+) -> None:
+    client, pods = real_cluster.client(), pods_of(namespace)
+    make_node(cpu="1")
+    running = start()
+    for at, name in enumerate(("the-real-one", NAME)):
+        client.create(pods, pod(f"fits-{at}", schedulerName=name))
+        client.create(pods, pod(f"big-{at}", schedulerName=name, containers=asking("3")))
+        client.until(pods, f"fits-{at}", bound)
+        client.until(pods, f"big-{at}", lambda seen: condition(seen, "PodScheduled") is not None)
+    theirs = families(Client(kube_scheduler.url, real_cluster.trust(), real_cluster.tokens["admin"]).request(
+        "GET", "/metrics").body.decode())
+    own = families(running.ask("/metrics").body.decode())
+    shared = {name for name in own if name.startswith("scheduler_") and name in theirs}
+    assert len(shared) >= 15
+    for name in shared:
+        kind, labels, bounds = theirs[name]
+        assert own[name][0] == kind, name
+        assert own[name][2] == bounds, name
+        if labels and own[name][1]:
+            assert own[name][1] <= labels, name
+    assert {"rest_client_requests", "rest_client_request_duration_seconds", "process_cpu_seconds"} <= own.keys()
+
+
+def test_it_can_be_asked_on_its_machine_and_with_a_token_of_the_cluster(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched], tmp_path: Path
+) -> None:
+    make_node(cpu="1")
+    running, client, pods = start(), real_cluster.client(), pods_of(namespace)
+    client.create(pods, ours("big", containers=asking("2")))
+    client.until(pods, "big", lambda seen: condition(seen, "PodScheduled") is not None)
+    told = running.cli("queue")
+    assert re.search(rf"{namespace}/big +unschedulable +1 ", told.stdout), told.stdout + told.stderr
+    [listed] = [one for one in json.loads(running.cli("queue", "-o", "json").stdout)["pods"] if "big" in one["pod"]]
+    assert listed["rejectors"] == ["NodeResourcesFit"]
+    stranger = Client(running.contact.url, _trust(running))
+    assert stranger.request("GET", "/metrics").status == 401
+    assert stranger.request("GET", "/healthz").status == 200
+    token = tmp_path / "token"
+    token.write_text(real_cluster.tokens["admin"])
+    ca = tmp_path / "ca"
+    ca.write_text(running.contact.authority)
+    elsewhere = ("--server", running.contact.url.replace("127.0.0.1", "localhost"), "--ca-file", str(ca))
+    assert running.cli("queue", *elsewhere, "--token-file", str(token)).returncode == 0
+    token.write_text("nobody's")
+    refused = running.cli("queue", *elsewhere, "--token-file", str(token))
+    assert refused.returncode == 1
+    assert "refuses to tell: Unauthorized" in refused.stderr
+
+
+def _trust(running: Kubesched) -> Any:
+    return ssl.create_default_context(cadata=running.contact.authority)
+
+
+def test_a_shadow_writes_nothing_and_tells_where_kube_scheduler_went(
+    real_cluster: RealCluster,
+    namespace: str,
+    make_node: MakeNode,
+    start: Callable[..., Kubesched],
+    kube_scheduler: Scheduler,
+) -> None:
+    client, pods = real_cluster.client(), pods_of(namespace)
+    make_node(cpu="2")
+    make_node(cpu="8")
+    shadow = start({"profiles": [{"schedulerName": "the-real-one"}]}, flags=("--shadow",))
+    for at in range(5):
+        client.create(pods, pod(f"web-{at}", schedulerName="the-real-one"))
+        client.until(pods, f"web-{at}", bound)
+    compared = "Another scheduler bound pod; compared with our decision"
+    wait_until(lambda: len(shadow.said(compared)) == 5, timeout=20, what="five comparisons")
+    for line in shadow.said(compared):
+        assert client.get(f"{pods}/{line['pod'].partition('/')[2]}")["spec"]["nodeName"] == line["theirs"]
+        assert line["result"] in ("same", "tied"), line
+    text = shadow.ask("/metrics").body.decode()
+    posts = re.findall(r'rest_client_requests_total\{code="\d+",host="[^"]+",method="(PATCH|DELETE|PUT)"', text)
+    assert posts == []
+
+
+# ── coming and going ─────────────────────────────────────────────────────────────────────────────────────────
+
+LEASE = {"leaderElect": True, "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
+
+
+def lease_of(client: Client, name: str) -> Any:
+    return client.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}")["spec"]
+
+
+def elected(name: str) -> Json:
+    return {"leaderElection": {**LEASE, "resourceName": name}}
+
+
+def test_a_standby_is_ready_and_takes_over_when_the_leader_lets_go(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    client, pods = real_cluster.client(), pods_of(namespace)
+    make_node()
+    first = start(elected(namespace))
+    first.until_said("Talking to the API server", what="leading")
+    second = start(elected(namespace))
+    assert json.loads(second.cli("queue", "-o", "json").stdout)["leads"] is False
+    assert f'leader_election_master_status{{name="{namespace}"}} 1.0' in first.ask("/metrics").body.decode()
+    assert first.terminate() == 0
+    assert first.said("Stopped")[-1]["reason"] == "as asked"
+    second.until_said("Talking to the API server", what="leading")
+    client.create(pods, ours("after"))
+    client.until(pods, "after", bound)
+
+
+def test_when_the_leader_is_killed_under_load_no_pod_is_lost_or_bound_twice(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    client, pods = real_cluster.client(), pods_of(namespace)
+    nodes = [make_node(cpu="8") for _ in range(5)]
+    first = start(elected(namespace))
+    first.until_said("Talking to the API server", what="leading")
+    second = start(elected(namespace))
+    for at in range(30):
+        client.create(pods, ours(f"web-{at}", containers=asking("1")))
+        if at == 15:
+            first.send(signal.SIGKILL)
+    second.until_said("Talking to the API server", what="leading")
+    places = [client.until(pods, f"web-{at}", bound)["spec"]["nodeName"] for at in range(30)]
+    assert all(places.count(node) <= 8 for node in nodes)
+
+
+def test_a_new_configuration_is_taken_up_on_hup_if_it_is_right(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    client, pods = real_cluster.client(), pods_of(namespace)
+    make_node()
+    running = start()
+    pid, file = running.pid, running.folder / "config.yaml"
+    text = file.read_text()
+    file.write_text(text.replace("profiles:", "profilez:"))
+    running.send(signal.SIGHUP)
+    refused = running.until_said("The configuration cannot be used; going on with the old one")
+    assert "profilez" in refused["err"]
+    file.write_text(text.replace(f"schedulerName: {NAME}", "schedulerName: renamed"))
+    running.send(signal.SIGHUP)
+    running.until_said("Starting kubesched", schedulers="renamed")
+    running.wait_until_ready()
+    assert running.pid == pid
+    client.create(pods, pod("new", schedulerName="renamed"))
+    client.until(pods, "new", bound)
+
+
+def test_usr2_dumps_everything_and_finds_nothing_different(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    client, pods, node = real_cluster.client(), pods_of(namespace), make_node()
+    running = start()
+    client.create(pods, ours("web"))
+    client.create(pods, ours("big", containers=asking("99")))
+    client.until(pods, "web", bound)
+    client.until(pods, "big", lambda seen: condition(seen, "PodScheduled") is not None)
+    running.send(signal.SIGUSR2)
+    running.until_said("The cache holds what the API server has")
+    running.until_said("Dump of scheduling queue", pod=f"{namespace}/big")
+    assert node in [line["node"] for line in running.said("Dump of cached NodeInfo")]
+
+
+# ── what keeps it from beginning ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_credentials_that_are_not_accepted_end_it_with_a_sentence(
+    real_cluster: RealCluster, start: Callable[..., Kubesched]
+) -> None:
+    running = start(wait=False, kubeconfig=real_cluster.kubeconfig(token="expired"))
+    assert running.ended() == 1
+    assert "does not accept our credentials" in running.tail()
+    assert "Traceback" not in running.tail()
+
+
+def test_a_server_that_cannot_prove_who_it_is_ends_it_with_a_sentence(
+    real_cluster: RealCluster, start: Callable[..., Kubesched], tmp_path: Path
+) -> None:
+    kubeconfig = real_cluster.kubeconfig()
+    stranger = real_cluster.directory / "client-ca.crt"  # an authority, but not that of the server
+    copy = tmp_path / "kubeconfig"
+    copy.write_text(kubeconfig.read_text().replace(str(real_cluster.ca_file), str(stranger)))
+    running = start(wait=False, kubeconfig=copy)
+    assert running.ended() == 1
+    assert "cannot prove who it is" in running.tail()
+
+
+def test_a_missing_kubeconfig_ends_it_with_a_sentence(start: Callable[..., Kubesched], tmp_path: Path) -> None:
+    running = start(wait=False, kubeconfig=tmp_path / "nowhere")
+    assert running.ended() == 1
+    assert "the kubeconfig cannot be read: no such file or directory" in running.tail()
+
+
+def test_it_waits_for_a_server_that_is_not_there_yet(
+    real_cluster: RealCluster, start: Callable[..., Kubesched], tmp_path: Path
+) -> None:
+    copy = tmp_path / "kubeconfig"
+    copy.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", real_cluster.kubeconfig().read_text()))
+    running = start(wait=False, kubeconfig=copy)
+    line = running.until_said("The API server cannot be used yet; trying again")
+    assert "connection refused" in line["err"].lower()
+    assert running.terminate() == 0
+
+
+def test_rights_that_are_missing_are_all_named_and_waited_for(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+) -> None:
+    client, user = real_cluster.client(), f"{namespace}-poor"
+    running = start(wait=False, kubeconfig=real_cluster.kubeconfig(user, groups=["nobody"]))
+    line = running.until_said("Rights are missing; waiting for them")
+    for right in ("list pods", "create pods/binding", "patch pods/status", "watch csinodes.storage.k8s.io"):
+        assert right in line["missing"].split(", ")
+    assert "kubesched rbac" in line["remedy"]
+    subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
+    role = {"kind": "ClusterRole", "name": "cluster-admin", "apiGroup": "rbac.authorization.k8s.io"}
+    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    client.create(bindings, {"metadata": {"name": user}, "roleRef": role, "subjects": [subject]})
+    running.wait_until_ready()
+    make_node()
+    client.create(pods_of(namespace), ours("web"))
+    client.until(pods_of(namespace), "web", bound)
