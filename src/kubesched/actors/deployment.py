@@ -71,7 +71,7 @@ class Deployments(Controller):
 
     def _roll(self, rollout: Rollout, now: Instant) -> Iterator[Effect]:
         if rollout.spec.get("paused"):
-            if rollout.new is not None and len(rollout.alive) == 1:
+            if len(rollout.alive) == 1:
                 yield from _scale(rollout, rollout.alive[0], rollout.replicas)
             return
         if rollout.recreates:
@@ -308,23 +308,26 @@ def _shrink(rollout: Rollout) -> Iterator[Effect]:
     """Take pods off the old ReplicaSets, as many as may be missed."""
     assert rollout.new is not None
     left = {one["metadata"]["uid"]: replicas_of(one) for one in rollout.old}
-    unavailable = replicas_of(rollout.new) - _told(rollout.new, "availableReplicas")
+    unavailable = replicas_of(rollout.new) - _available(rollout.new)
     room = rollout.total - rollout.least - unavailable
     if room <= 0:
         return
-    broken = 0
     for one in rollout.old:  # those that do not work are missed by nobody
-        count = min(room - broken, left[one["metadata"]["uid"]] - _told(one, "availableReplicas"))
-        if count > 0:
-            left[one["metadata"]["uid"]] -= count
-            broken += count
-    spare = sum(_told(one, "availableReplicas") for one in rollout.all) - rollout.least
+        count = min(room, replicas_of(one) - _available(one))
+        left[one["metadata"]["uid"]] -= count
+        room -= count
+    spare = max(0, sum(map(_available, rollout.all)) - rollout.least)
     for one in rollout.old:
-        count = min(max(0, spare), left[one["metadata"]["uid"]])
+        count = min(spare, left[one["metadata"]["uid"]])
         left[one["metadata"]["uid"]] -= count
         spare -= count
     for one in rollout.old:
         yield from _scale(rollout, one, left[one["metadata"]["uid"]])
+
+
+def _available(one: Json) -> int:
+    """How many pods of a ReplicaSet work, as far as it is to keep them: its status may be older than its size."""
+    return min(replicas_of(one), _told(one, "availableReplicas"))
 
 
 def _forget(rollout: Rollout) -> Iterator[Effect]:

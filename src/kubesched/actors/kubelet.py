@@ -55,6 +55,7 @@ class Kubelets(Controller):
         self.stages = stages or Stages()
         self._bound: dict[str, Instant] = {}  # uid → when its kubelet first saw it
         self._running: dict[str, Instant] = {}
+        self._asked: dict[str, Instant] = {}  # uid → when it was first told to end
         self._addresses = 1
 
     def concerned(self, seen: Seen) -> Iterable[Key]:
@@ -64,9 +65,8 @@ class Kubelets(Controller):
                 return []
             return [key_of("pods", pod) for pod in self.view.pods_on(seen.new["metadata"]["name"])]
         if seen.new is None:
-            uid = seen.last["metadata"]["uid"]
-            self._bound.pop(uid, None)
-            self._running.pop(uid, None)
+            for memory in (self._bound, self._running, self._asked):
+                memory.pop(seen.last["metadata"]["uid"], None)
             return []
         return [key_of("pods", seen.new)] if (seen.new.get("spec") or {}).get("nodeName") else []
 
@@ -84,11 +84,10 @@ class Kubelets(Controller):
 
     def _end(self, key: Key, pod: Json, now: Instant) -> Iterator[Effect]:
         meta = pod["metadata"]
-        grace = seconds(meta.get("deletionGracePeriodSeconds") or 0)
         if phase_of(pod) == "Running":
-            asked = parse_rfc3339(meta["deletionTimestamp"]) - grace
+            asked = self._asked.setdefault(meta["uid"], now)
             needs = _duration_of(pod, STOP_AFTER, self.stages.stop)
-            due = Instant(asked + min(needs, grace))
+            due = min(Instant(asked + needs), parse_rfc3339(meta["deletionTimestamp"]))
             if now < due:
                 self.wake(key, due)
                 return

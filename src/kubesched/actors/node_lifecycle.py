@@ -81,9 +81,12 @@ class NodeLifecycle(Controller):
     def _wanted(self, node: Json) -> dict[tuple[str, str], None]:
         """(key, effect) of the taints this node deserves."""
         found: list[tuple[str, str]] = []
-        ready = find_condition(node, "Ready") or {"status": "False"}
-        lost = _LOST.get(ready.get("status", ""))
-        if lost is not None:
+        ready = find_condition(node, "Ready")
+        lost = None if ready is None else _LOST.get(ready.get("status", ""))
+        if ready is None:  # its kubelet has not spoken yet: the taint it came with stays, if it came with one
+            new = _DOMAIN + "not-ready", "NoSchedule"
+            found += [new for taint in (node.get("spec") or {}).get("taints") or () if _name_of(taint) == new]
+        elif lost is not None:
             found += [(_DOMAIN + lost, "NoSchedule"), (_DOMAIN + lost, "NoExecute")]
         for one in (node.get("status") or {}).get("conditions") or ():
             name = _CONDITIONS.get((one.get("type"), one.get("status")))

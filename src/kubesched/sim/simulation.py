@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
+from kubesched.actors.company import Actor
 from kubesched.api.time import Duration, Instant
 from kubesched.core.core import Core
 from kubesched.drive.journal import VERSION, Head, Journal
@@ -29,6 +30,7 @@ class Simulation:
         journal: where to write the journal of the run.
         head: what the journal shall say of the core, so that a replay builds the same; its seed, plugins and
             kinds are filled in.
+        actors: who else acts in the cluster: `kubesched.actors.cast.cast()` for kubelets and controllers.
     """
 
     def __init__(
@@ -39,10 +41,11 @@ class Simulation:
         latency: Latency | None = None,
         journal: Path | str | None = None,
         head: Head | None = None,
+        actors: Iterable[Actor] = (),
     ) -> None:
         self.core = core
         custom = [core.kinds[name] for name in core.own_kinds]
-        self.world = SimWorld(seed=seed, latency=latency, custom=custom)
+        self.world = SimWorld(seed=seed, latency=latency, custom=custom, actors=actors)
         self.client = Client(self.world.cluster, self.world.soon)
         if not core.position:
             core.unsynced.update(self.world.seat.kinds)  # nothing is tried before the first view is complete

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from random import Random
 
+from kubesched.actors.company import Actor
 from kubesched.api.kinds import Kind
 from kubesched.api.time import Duration, Instant, parse_rfc3339
 from kubesched.core.messages import AnyEffect, Event
 from kubesched.drive.agenda import Action, Agenda
-from kubesched.sim.cluster import WATCHED, Cluster
+from kubesched.sim.cluster import WATCHED, Cluster, die_gracefully
 from kubesched.sim.seat import Clock, Latency, Seat
+from kubesched.sim.troupe import PLAYED, Troupe
 
 START: Instant = parse_rfc3339("2026-01-01T00:00:00Z")
 
@@ -25,6 +27,7 @@ class SimWorld:
     Args:
         kinds: what the scheduler watches.
         custom: kinds of one's own that the cluster keeps, and the scheduler watches too.
+        actors: who else acts in it: kubelets, controllers.
     """
 
     def __init__(
@@ -35,19 +38,24 @@ class SimWorld:
         latency: Latency | None = None,
         kinds: Iterable[str] = WATCHED,
         custom: Iterable[Kind] = (),
+        actors: Iterable[Actor] = (),
     ) -> None:
         self.start = start
         self._now = start
         self.latency = latency or Latency()
         self.agenda = Agenda()
         self.clock = Clock(lambda: self._now, self.agenda.at)
-        own = tuple(custom)
-        self.cluster = Cluster(lambda: self._now, Random(f"{seed}/store"), own)
+        own, played = tuple(custom), tuple(actors)
+        kept = (*own, *PLAYED) if played else own
+        self.cluster = Cluster(lambda: self._now, Random(f"{seed}/store"), kept)
         watched = (*kinds, *(kind.name for kind in own))
         self.seat = Seat(self.cluster, self.clock, Random(f"{seed}/world"), self.latency, watched)
         self.horizon: Instant | None = None  # nothing happens after it
         self.enough: Callable[[], bool] | None = None  # when true, the run is over
         self.beginners: list[Callable[[], None]] = [self.seat.begin]  # called once, when the run begins
+        if played:
+            die_gracefully(self.cluster)
+            self.beginners.append(Troupe(self.cluster.store, self.clock, played, self.latency.watch).begin)
 
     # ── the World protocol ───────────────────────────────────────────────────────────────────────────────────
 
