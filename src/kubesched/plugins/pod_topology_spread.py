@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -30,7 +30,7 @@ from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.types import NO_ROWS, Mask, Rows, Scores
 from kubesched.cluster.vocab import ABSENT
 from kubesched.framework.cycle import Cycle
-from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint
+from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint, resource_name
 from kubesched.framework.hooks import RESTLESS, Signature
 from kubesched.framework.profile import MAX_SCORE
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
@@ -53,6 +53,7 @@ from kubesched.plugins.spread_domains import HardDomains, HardSpread, SoftDomain
 NO_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
 TOO_SKEWED = "node(s) didn't match pod topology spread constraints"
 
+_COMES_OR_GOES = Action.ADD | Action.UPDATE | Action.DELETE
 _KEPT = 4096  # pods alike whose constraints are remembered
 
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,6 +122,9 @@ def _constraint_faults(path: str, one: DefaultConstraint) -> Iterator[tuple[str,
 
 # ── the plugin ───────────────────────────────────────────────────────────────────────────────────────────────
 
+Both: TypeAlias = tuple[tuple[Constraint, ...], tuple[Constraint, ...]]
+"""The hard constraints of a pod, and the soft ones."""
+
 
 class PodTopologySpread:
     """Spread the pods of a workload evenly over topology domains.
@@ -147,8 +151,9 @@ class PodTopologySpread:
         self._defaults = (
             SYSTEM_DEFAULTS if self._system else tuple(one.constraint for one in self.args.default_constraints)
         )
+        self._hard_defaults = any(one.when_unsatisfiable == HARD for one in self._defaults)
         self._selectors = SelectorCache()
-        self._both_known: dict[bytes, tuple[Constraint, ...]] = {}
+        self._both_known: dict[bytes, Both] = {}
         self._both_clock = -1
 
     # ── filtering ────────────────────────────────────────────────────────────────────────────────────────────
@@ -258,7 +263,15 @@ class PodTopologySpread:
     def events_to_register(self) -> Sequence[Hint]:
         pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
-        return (Hint(POD, pods, self._after_pod), Hint(NODE, nodes, self._after_node))
+        hints = (Hint(POD, pods, self._after_pod), Hint(NODE, nodes, self._after_node))
+        if not self._hard_defaults:
+            return hints
+        # Beyond kube-scheduler: these say whom a default constraint counts.
+        return hints + tuple(Hint(resource_name(kind), _COMES_OR_GOES, self._after_owner) for kind in self.reads)
+
+    def _after_owner(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+        namespaces = (one.namespace for one in (old, new) if one is not None)
+        return _queue_if(not pod.pod.spec.topology_spread_constraints and pod.namespace in namespaces)
 
     def _after_pod(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
         versions = [one for one in (old, new) if isinstance(one, Pod)]
@@ -269,6 +282,8 @@ class PodTopologySpread:
         except SelectorError:
             return QueueingHint.QUEUE
         if isinstance(old, Pod) and isinstance(new, Pod):
+            if new.uid == pod.uid and not pod.pod.spec.topology_spread_constraints and old.labels != new.labels:
+                return _queue_if(self._hard_defaults)  # others may count now for a default constraint
             tolerates_more = new.uid == pod.uid and old.spec.tolerations != new.spec.tolerations
             if tolerates_more and any(one.honor_taints for one in constraints):
                 return QueueingHint.QUEUE
@@ -296,25 +311,25 @@ class PodTopologySpread:
     def alike(self, cycle: Cycle, pod: PodInfo) -> Hashable | None:
         """Its constraints, whether it counts for them itself, and which nodes it counts."""
         try:
-            constraints = self._both(pod, cycle.objects)
+            hard, soft = self._both(pod, cycle.objects)
         except SelectorError:
             return None
-        if not constraints:
+        if not hard and not soft:
             return ()
         spec = pod.pod.spec
         affinity = None if spec.affinity is None else spec.affinity.node_affinity
         counted = msgspec.json.encode((spec.node_selector, affinity, spec.tolerations))
-        itself = tuple(one.selector.matches(pod.labels) for one in constraints)
-        return pod.namespace, constraints, itself, counted, bool(spec.topology_spread_constraints)
+        itself = tuple(one.selector.matches(pod.labels) for one in (*hard, *soft))
+        return pod.namespace, hard, soft, itself, counted, bool(spec.topology_spread_constraints)
 
     def outlook(self, cycle: Cycle, pod: PodInfo) -> Hashable:
         try:
-            return cycle.table.node_clock if self._both(pod, cycle.objects) else None
+            return cycle.table.node_clock if any(self._both(pod, cycle.objects)) else None
         except SelectorError:
             return RESTLESS
 
-    def _both(self, pod: PodInfo, objects: Objects) -> tuple[Constraint, ...]:
-        """Constraints of both kinds, remembered for pods alike.  Raises SelectorError."""
+    def _both(self, pod: PodInfo, objects: Objects) -> Both:
+        """Hard and soft constraints, remembered for pods alike.  Raises SelectorError."""
         clock = objects.changed(Service, ReplicationController, ReplicaSet, StatefulSet)
         if clock != self._both_clock or len(self._both_known) >= _KEPT:
             self._both_clock = clock
@@ -322,7 +337,7 @@ class PodTopologySpread:
         known = self._both_known.get(pod.fingerprint)
         if known is None:
             hard, soft = (self._constraints(pod, action, objects) for action in (HARD, SOFT))
-            known = self._both_known[pod.fingerprint] = (*hard, *soft)
+            known = self._both_known[pod.fingerprint] = (hard, soft)
         return known
 
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
