@@ -13,7 +13,7 @@ from kubesched.core import checks
 from kubesched.core.core import Core
 from kubesched.core.flying import Flying
 from kubesched.core.lifecycle import Lifecycle
-from kubesched.core.messages import Observed, Publish, Tick
+from kubesched.core.messages import Observed, ReadPod, Tick
 from kubesched.core.queue.inflight import InFlight
 from kubesched.core.queue.nominator import Nominator
 from kubesched.core.queue.parked import Parked
@@ -138,8 +138,8 @@ def timers_without_end(core: Core) -> None:
 
 
 def effects_nobody_answers(core: Core) -> None:
-    for _ in range(1000):
-        core.outbox.emit(Publish, regarding="x", uid="", type="Normal", reason="", action="", note="", reporter="")
+    for _ in range(2 * checks.SLOW_ANSWERS):
+        core.outbox.emit(ReadPod, lambda answer: None, pod="x", uid="")
 
 
 BREAKAGES: Iterable[tuple[str, Callable[[Core], None], str]] = [

@@ -25,18 +25,19 @@ class Outbox:
         self._cause = 0
 
     def __len__(self) -> int:
-        """How many effects have not been answered."""
+        """How many answers somebody still waits for."""
         return len(self._heirs)
 
     def begin(self, cause: int) -> None:
         self._cause = cause
 
     def emit(self, effect: type[AnyEffect], heir: Heir | None = None, **fields: Any) -> EffectId:
-        """Put an effect out; `heir` gets the answer, or nobody."""
+        """Put an effect out; `heir` gets the answer, or nobody: an Event that could not be written is lost."""
         self._next += 1
         number = EffectId(self._next)
         self._effects.append(effect(id=number, cause=self._cause, **fields))
-        self._heirs[number] = heir or _nobody
+        if heir is not None:
+            self._heirs[number] = heir
         return number
 
     def take(self) -> list[AnyEffect]:
@@ -45,9 +46,5 @@ class Outbox:
         return effects
 
     def settle(self, number: EffectId) -> Heir | None:
-        """Who gets the answer; None for an effect that was answered before, or never was."""
+        """Who gets the answer; None where nobody waits for it, or it has come before."""
         return self._heirs.pop(number, None)
-
-
-def _nobody(answer: Answer) -> None:
-    """The answer changes nothing: an Event that could not be written is lost."""
