@@ -80,7 +80,10 @@ def play(
     core.verbosity = verbosity
     head = head_of(scenario)
     account = Account(tuple(expectation.pod for expectation in scenario.expect))
-    with Simulation(core, seed=scenario.seed, latency=scenario.latency, journal=journal, head=head) as simulation:
+    actors = () if scenario.actors is None else scenario.actors.actors()
+    with Simulation(
+        core, seed=scenario.seed, latency=scenario.latency, journal=journal, head=head, actors=actors
+    ) as simulation:
         report = Report(core, simulation.world.start)
         heard: tuple[Listener, ...] = (account, report, *listeners)
         for listener in heard:

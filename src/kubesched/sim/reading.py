@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import structs
 
+from kubesched.actors.kubelet import Stages
 from kubesched.api.objects import KINDS
 from kubesched.api.time import Duration, seconds
 from kubesched.config.faults import Fault, InvalidConfiguration, did_you_mean, shown
@@ -43,6 +44,7 @@ from kubesched.sim.scenario import (
 )
 from kubesched.sim.seat import Latency
 from kubesched.sim.shorthand import objects_of
+from kubesched.sim.troupe import PLAYED, Playing
 from kubesched.sim.workload import workload_of
 
 LIMITS = Limits(size=32 << 20, depth=64, nodes=2_000_000)
@@ -50,7 +52,7 @@ SEED_MAX = (1 << 63) - 1
 TIES = ("seeded", "name", "first")
 
 KIND_WORDS: Mapping[str, str] = {
-    **{kind.lower(): kind for kind in KINDS},
+    **{kind.lower(): kind for kind in (*KINDS, *(played.name for played in PLAYED))},
     "pvc": "PersistentVolumeClaim",
     "pv": "PersistentVolume",
     "pdb": "PodDisruptionBudget",
@@ -135,6 +137,7 @@ class _Reader:
             seed=fields.integer("seed", 0, -SEED_MAX, SEED_MAX),
             until=until,
             latency=self._latency(fields),
+            actors=self._actors(fields),
             scheduler=self._scheduler(fields, features_of(features)),
             tie=fields.choice("tie", TIES, "seeded"),  # type: ignore[arg-type]  # one of TIES
             features=features,
@@ -174,6 +177,20 @@ class _Reader:
         )
         inner.done()
         return latency
+
+    def _actors(self, fields: Fields) -> Playing | None:
+        """`actors: true`, or how long things take for them."""
+        if not isinstance(fields.raw("actors"), Mapping):
+            return Playing() if fields.truth("actors") else None
+        inner, usual = fields.inner("actors"), Stages()
+        stages = Stages(
+            start=_or(inner.duration("start"), usual.start),
+            stop=_or(inner.duration("stop"), usual.stop),
+            job=_or(inner.duration("job"), usual.job),
+        )
+        heartbeat = inner.duration("heartbeat", least=1)
+        inner.done()
+        return Playing(stages, heartbeat)
 
     def _features(self, fields: Fields) -> dict[str, bool]:
         found = fields.mapping("features")

@@ -24,6 +24,7 @@ from kubesched.sim.expectation import Expectation
 from kubesched.sim.faults import Fault
 from kubesched.sim.seat import Latency
 from kubesched.sim.shorthand import Made
+from kubesched.sim.troupe import Playing
 from kubesched.sim.workload import Workload
 
 Json = dict[str, Any]
@@ -107,6 +108,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         until: when it ends; where None, when nothing new has happened for ten minutes.
         scheduler: its configuration; kube-scheduler's default where None.
         features: feature gates, by the names Kubernetes gives them.
+        actors: kubelets and controllers that play; nobody where None.
         cluster: what is there when the run begins.
         planned: what happens later.
         file: where it was read from.
@@ -119,6 +121,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     scheduler: Configuration | None = None
     tie: TieRule = "seeded"
     features: Mapping[str, bool] = {}
+    actors: Playing | None = None
     cluster: tuple[Planned, ...] = ()
     planned: tuple[Planned, ...] = ()
     workloads: tuple[Workload, ...] = ()

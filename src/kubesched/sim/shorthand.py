@@ -20,6 +20,7 @@ from kubesched.api.objects import KINDS, NodeSpec, NodeStatus, PodSpec, Unreadab
 from kubesched.api.time import Duration
 from kubesched.config.faults import did_you_mean, shown
 from kubesched.sim.fields import Fields, Json, described
+from kubesched.sim.troupe import PLAYED
 
 COUNT_MAX = 100_000
 PRIORITY_MIN, PRIORITY_MAX = -(1 << 31), (1 << 31) - 1
@@ -31,6 +32,7 @@ POD_FIELDS = tuple(
     for name in PodSpec.__struct_encode_fields__
     if name not in ("priority", "containers", "resources", "tolerations")
 )
+_PLAYED = {kind.name for kind in PLAYED}
 IMAGE = "registry.k8s.io/pause:3.10"
 
 
@@ -58,7 +60,7 @@ def objects_of(fields: Fields) -> list[Made]:
 def _full(fields: Fields) -> list[Made]:
     """An object in Kubernetes' spelling.  Only what makes it an object is checked: a scheduler must bear the rest."""
     kind = fields.raw("kind")
-    if kind not in KINDS and not _is_custom(fields):
+    if kind not in KINDS and kind not in _PLAYED and not _is_custom(fields):
         remedy = did_you_mean(str(kind), KINDS) or f"kinds a scheduler reads: {', '.join(sorted(KINDS))}"
         fields.fault("kind", f"must be a kind a scheduler reads, not {described(kind)}", remedy)
         return []
