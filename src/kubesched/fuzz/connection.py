@@ -16,7 +16,7 @@ from kubesched.apiserver.store import Watch, WatchEvent
 from kubesched.core.messages import AnyEffect, Call, Completed, Event, Observed, Synced
 from kubesched.drive.requests import Requests
 from kubesched.framework.steps import Answer, Failure, HttpPost
-from kubesched.fuzz.oracle import View, node_facts, pod_facts
+from kubesched.fuzz.oracle import View, is_poison, node_facts, pod_facts
 from kubesched.fuzz.plan import Json, Mishap
 from kubesched.sim.cluster import WATCHED
 
@@ -223,7 +223,9 @@ def remember(seen: View, kind: str, obj: Json, gone: bool, answer: bool = False)
         before = seen.pods.get(pod.key)
         if answer and (before is None or before.uid != pod.uid):
             return
-        if pod.readable or gone:
+        if is_poison(pod.key) and not gone:
+            seen.strange[pod.key] = pod.node
+        if not is_poison(pod.key):
             _fold(seen.pods, pod.key, pod, gone or pod.finished)
     else:
         others, key = seen.others.setdefault(kind, {}), key_of(obj)

@@ -119,6 +119,8 @@ class Judge:
                 remember(self.truth, kind, event.obj, gone)
                 if kind == "Node":
                     self._node_changed(event.obj)
+                    if gone:
+                        self.stage.people.node_gone(event.obj["metadata"]["name"])
                 elif kind == "PersistentVolume" and not gone:
                     self.stage.people.volume_changed(event.obj)
 

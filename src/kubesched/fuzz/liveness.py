@@ -12,7 +12,7 @@ from kubesched.core import checks
 from kubesched.core.core import Core
 from kubesched.framework.errors import BrokenInvariant
 from kubesched.framework.records import QUEUED, State
-from kubesched.fuzz.oracle import NodeFacts, PodFacts, View, objections
+from kubesched.fuzz.oracle import NodeFacts, PodFacts, View, is_poison, objections
 from kubesched.fuzz.witness import Account
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _restless(judge: Judge) -> bool:
     """Somebody goes on for ever by the plan."""
     if not judge.truth.nodes:
         return True  # kept from kube-scheduler: without any node every attempt is an error, and errors are tried again
-    return bool(judge.stage.plan.custom.extender) or "Moody" in str(judge.stage.plan.scheduler)
+    return judge.stage.plan.asks or "Moody" in str(judge.stage.plan.scheduler)
 
 
 def _ours_to_place(pod: PodFacts, core: Core) -> bool:
@@ -64,14 +64,15 @@ def _beliefs(judge: Judge, core: Core) -> None:
     truth, mirror = judge.truth, core.mirror
     told = {key: (pod.uid, pod.spec.node_name) for key, pod in mirror.pods.items()}
     there = {key: (pod.uid, pod.node) for key, pod in truth.pods.items()}
-    unusable = {key for _, key in mirror.invalid}
-    for key in sorted((told.keys() | there.keys()) - unusable):
-        if told.get(key) != there.get(key):
+    for key in sorted(told.keys() | there.keys()):
+        if told.get(key) != there.get(key) and not is_poison(key):
             judge.blame("S7", f"pod {key} is {there.get(key)}, and is believed to be {told.get(key)}")
     if mirror.table.row_of.keys() != truth.nodes.keys():
         judge.blame("S7", f"nodes are {sorted(truth.nodes)}, and are believed to be {sorted(mirror.table.row_of)}")
         return
     for node in truth.nodes.values():
+        if node.name in truth.strange.values():
+            continue
         used, row = truth.used(node.name), mirror.table.row_of[node.name]
         for resource in ("cpu", "memory"):
             believed = int(mirror.table.requested[row, mirror.table.resources.find(resource)])
@@ -108,7 +109,7 @@ def _waiting(judge: Judge, account: Account, core: Core, pod: PodFacts) -> None:
     attempts, happened = account.attempts[pod.uid], judge.changes - judge.changes_before
     if attempts > ATTEMPTS_AT_MOST + happened and pod.uid not in account.failed and not _restless(judge):
         judge.blame("L3", f"pod {pod.key} was tried {attempts} times in the quiet")
-    home = _home(judge, pod)
+    home = None if pod.uid in account.turned_away else _home(judge, pod)
     if home is not None:
         sleeps = "" if state is None else f" ({state.value}: {core.queue.alarm(pod.uid)})"
         judge.blame("L1", f"pod {pod.key} fits on {home.name}, and still waits{sleeps}")
@@ -121,7 +122,10 @@ def _home(judge: Judge, pod: PodFacts) -> NodeFacts | None:
     if _held_back(judge, pod):
         return None
     truth = judge.truth
+    strange = set(truth.strange.values())
     for node in truth.nodes.values():
+        if node.name in strange:
+            continue  # somebody may hold room there who cannot be read
         if not objections(truth, pod, node) and not _promised_to_others(truth, pod, node.name):
             return node
     if pod.spec.get("preemptionPolicy") == "Never":
@@ -129,7 +133,7 @@ def _home(judge: Judge, pod: PodFacts) -> NodeFacts | None:
     for node in truth.nodes.values():
         lower = [other.uid for other in truth.on(node.name) if other.priority < pod.priority]
         going = any(other.terminating for other in truth.on(node.name))
-        if lower and not going and not objections(truth, pod, node, lower):
+        if lower and not going and node.name not in strange and not objections(truth, pod, node, lower):
             if not _promised_to_others(truth, pod, node.name):
                 return node
     return None

@@ -265,5 +265,5 @@ class Drawn:
                 {"containers": [{"name": "m"}], "schedulingGates": ["gate"]},
             )
         )
-        labels = {"app": "x\u202ey\u001b[31m", "poison": "\n"}
+        labels = {"app": "x\u202ey\u001b[31m", "mood": "\n"}
         return {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": spec}

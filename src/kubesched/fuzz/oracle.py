@@ -24,6 +24,11 @@ def amount(resource: str, written: Any) -> int:
     return int(text[:-2]) * _SUFFIX[text[-2:]] if text[-2:] in _SUFFIX else int(text)
 
 
+def is_poison(key: str) -> bool:
+    """Whether a pod was drawn to be one that nobody can use."""
+    return key.rpartition("/")[2].startswith("x")
+
+
 class PodFacts(NamedTuple):
     """What matters of a pod."""
 
@@ -53,7 +58,7 @@ class PodFacts(NamedTuple):
     @property
     def poisoned(self) -> bool:
         """Whether it was drawn to be one that nobody can use."""
-        return not self.readable or "poison" in self.labels
+        return not self.readable or is_poison(self.key)
 
     @property
     def promised(self) -> str:
@@ -142,6 +147,7 @@ class View:
         self.nodes: dict[str, NodeFacts] = {}
         self.pods: dict[str, PodFacts] = {}  # by key, unfinished ones
         self.others: dict[str, dict[str, Json]] = {}  # kind → key → object
+        self.strange: dict[str, str] = {}  # key → node, of pods it cannot read
 
     def on(self, node: str, but: Iterable[str] = ()) -> list[PodFacts]:
         """The pods on a node, without these (by uid)."""

@@ -52,6 +52,10 @@ class People:
         if self._custom.provisioner and claim and (volume.get("status") or {}).get("phase") != "Bound":
             self._later(20, partial(self._bind_volume, volume["metadata"]["name"], claim))
 
+    def node_gone(self, name: str) -> None:
+        """The pods of a node that is no more are collected, as the pod garbage collector does."""
+        self._later(2_000, partial(self._collect, name))
+
     # ── what they do ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _later(self, wait: int, action: object) -> None:
@@ -74,6 +78,12 @@ class People:
             self._stage.cluster.delete("Pod", meta["namespace"], meta["name"], uid=meta["uid"], grace=0)
         except ApiError:
             return  # somebody was faster
+
+    def _collect(self, node: str) -> None:
+        if self._stage.cluster.find("Node", "", node) is None:
+            for pod in self._stage.cluster.list("Pod"):
+                if (pod.get("spec") or {}).get("nodeName") == node:
+                    self._let_go(pod)
 
     def _come_back(self, pod: Json) -> None:
         """A controller makes a new pod for one that went, a few times."""

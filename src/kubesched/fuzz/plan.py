@@ -199,6 +199,11 @@ class Plan(_Part, frozen=True):
     mishaps: tuple[Mishap, ...] = ()
 
     @property
+    def asks(self) -> bool:
+        """Whether extenders are asked, so that an attempt takes time and is about a moment that has passed."""
+        return bool(self.scheduler.get("extenders"))
+
+    @property
     def size(self) -> int:
         """Of how many things it is made."""
         return len(self.cluster) + len(self.happenings) + len(self.mishaps)

@@ -11,7 +11,7 @@ from kubesched.framework.records import IN_FLIGHT, Record, State
 from kubesched.framework.steps import Answer
 from kubesched.framework.tools import Note
 from kubesched.fuzz.connection import Connection, Sent
-from kubesched.fuzz.oracle import PodFacts, View, lacking, objections
+from kubesched.fuzz.oracle import PodFacts, View, is_poison, lacking, objections
 from kubesched.fuzz.plugins import PROBE
 from kubesched.fuzz.witness import Account, Chosen
 
@@ -43,6 +43,8 @@ def _moved(judge: Judge, account: Account, record: Record) -> None:
     account.states[uid] = state
     if record.cause in ("flushed", "flushed_ready"):
         account.flushed.add(uid)
+    if record.was is State.WAITING and state is State.PARKED:
+        account.turned_away.add(uid)
     if state is State.ACTIVE:
         pod = account.view.pods.get(record.pod)
         if pod is not None and pod.uid == uid:
@@ -66,18 +68,17 @@ def _moved(judge: Judge, account: Account, record: Record) -> None:
 def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -> None:
     uid = decision.uid
     account.attempts[uid] += 1
-    account.failed.discard(uid)
+    (account.failed.add if decision.error else account.failed.discard)(uid)
+    account.turned_away.discard(uid)
     pod = account.view.pods.get(decision.pod)
     if pod is None or pod.uid != uid:
         return
-    if not judge.stage.plan.custom.extender:
+    if not judge.stage.plan.asks:
         _in_order(judge, account, pod, told)
     if decision.placed:
         if uid in account.flushed:
             judge.blame("L1'", f"pod {pod.key} was woken by the flush alone, and was bound to {decision.node}")
         _placed(judge, account, pod, decision)
-    elif decision.error:
-        account.failed.add(uid)
     if not decision.placed:
         account.flushed.discard(uid)
         if decision.post_filter is not None and decision.post_filter.victims:
@@ -94,15 +95,16 @@ def _in_order(judge: Judge, account: Account, pod: PodFacts, told: Moment) -> No
 
 def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -> None:
     node = account.view.nodes.get(decision.node)
+    asked = judge.stage.plan.asks  # then that was a while ago, and the world has moved on
     if node is None:
-        judge.blame("S4", f"pod {pod.key} was placed on {decision.node}, which nobody has told of")
+        if not asked:
+            judge.blame("S4", f"pod {pod.key} was placed on {decision.node}, which nobody has told of")
         return
     believed = account.believed()
-    account.chosen[pod.uid] = Chosen(
-        node.name, node.uid, node.version, believed, frozenset(other.uid for other in believed.on(node.name))
-    )
-    if judge.stage.plan.custom.extender:
-        return  # it was asked a while ago; the world has moved on
+    known = frozenset(other.uid for other in believed.on(node.name))
+    account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, node.version, believed, known)
+    if asked:
+        return
     problems = objections(believed, pod, node)
     if problems:
         law = "S1b" if lacking(believed, pod, node, frozenset((pod.uid,))) else "S4"
@@ -144,11 +146,12 @@ def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision)
         judge.blame("S8", f"pod {pod.key} makes room on {name}, which nobody has told of")
         return
     away = [victim.uid for victim in victims]
-    asked = judge.stage.plan.custom.extender  # then the world has moved on since
+    asked = judge.stage.plan.asks  # then the world has moved on since
     problems = [] if asked else objections(believed, pod, node, away)
     if problems:
         judge.blame("S8", f"pod {pod.key} would not fit on {name} without its victims: {'; '.join(problems)}")
-    for victim in victims if not asked and not _promised(account, node.name, pod) else ():
+    strange = any(is_poison(victim.key) for victim in victims)  # whose wishes nobody here can read
+    for victim in victims if not strange and not asked and not _promised(account, node.name, pod) else ():
         if not objections(believed, pod, node, [uid for uid in away if uid != victim.uid]):
             judge.blame("S8", f"{victim.key} need not leave {name} for {pod.key}")
     _again(judge, account, pod, name, tuple(away))
@@ -194,6 +197,8 @@ def sends(judge: Judge, account: Account, effect: AnyEffect) -> None:
 
 def _sends_bind(judge: Judge, account: Account, effect: Bind) -> None:
     pod, node = account.view.pods.get(effect.pod), account.view.nodes.get(effect.node)
+    if is_poison(effect.pod):
+        return
     if not effect.uid:
         judge.blame("S3", f"the bind of {effect.pod} names no uid")
     if pod is None or pod.uid != effect.uid:
@@ -279,7 +284,7 @@ def _neighbours(judge: Judge, connection: Connection, chosen: Chosen, pod: PodFa
 
     Labels are taken as they were when it was decided: nobody keeps a rule that changes afterwards.
     """
-    if judge.stage.plan.custom.extender:
+    if judge.stage.plan.asks:
         return
     then = {other.uid: other for other in chosen.believed.pods.values()}
     ours = View()

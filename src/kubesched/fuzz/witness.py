@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class Chosen(NamedTuple):
     """A placement, and what was known when it was decided."""
 
+    pod: PodFacts
     node: str
     node_uid: str
     node_version: int
@@ -44,6 +45,7 @@ class Account:
         self.reserved: set[str] = set()
         self.flushed: set[str] = set()  # uids woken by nothing but the flush
         self.attempts: Counter[str] = Counter()  # uid → attempts since the quiet began
+        self.turned_away: set[str] = set()  # uids that a permit plugin has refused since their last attempt
         self.failed: set[str] = set()  # uids whose last attempt ended with an error
         self.effects = 0
 
@@ -86,7 +88,10 @@ class Account:
         both.pods = {key: self._placed(pod, assumed) for key, pod in told.pods.items()}
         return both
 
-    @staticmethod
-    def _placed(pod: PodFacts, assumed: dict[str, str]) -> PodFacts:
+    def _placed(self, pod: PodFacts, assumed: dict[str, str]) -> PodFacts:
+        """A pod on its way counts as what it was when it was decided, until the watch shows it on its node."""
         node = assumed.get(pod.uid)
-        return pod if pod.node or node is None else pod._replace(node=node)
+        if pod.node or node is None:
+            return pod
+        then = self.chosen[pod.uid].pod if pod.uid in self.chosen else pod
+        return then._replace(node=node)
