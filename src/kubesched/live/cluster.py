@@ -26,7 +26,7 @@ from kubesched.api.time import Instant
 from kubesched.apiserver import kubeconfig, tls
 from kubesched.apiserver.access import Authenticator
 from kubesched.apiserver.admission import Rules
-from kubesched.apiserver.http import HttpFace
+from kubesched.apiserver.http import HttpFace, is_loopback
 from kubesched.apiserver.inprocess import InProcess
 from kubesched.apiserver.persistence import DataDirError, Journal
 from kubesched.apiserver.requests import ADMIN
@@ -95,11 +95,13 @@ class EmbeddedCluster:
         seed: int | None = None,
         listeners: Iterable[Listener] = (),
     ) -> None:
+        if plain and not is_loopback(host):
+            raise CannotServe(f"refusing to serve plain HTTP on {host}: use TLS, or listen on 127.0.0.1")
         self.pace = Pace(speed)
         self.core = core
-        self._folder = tempfile.TemporaryDirectory(prefix="kubesched-")  # 0700
         self.token = _token(data_dir)
         self.server = self._make_server(data_dir, plain, acting, seed)
+        self._folder = tempfile.TemporaryDirectory(prefix="kubesched-")  # 0700
         self.client = InProcess(self.server, "kubesched")
         own = {} if core is None else {name: core.kinds[name] for name in core.own_kinds}
         self._define(core.own_kinds.values() if core is not None else ())
