@@ -81,6 +81,7 @@ class Running:
             seed=wish.seed,
             host=host,
             extenders={number: one.timeout for number, one in reached.items()},
+            streams=wish.gates.get("WatchListClient", True),
             idle_until_leading=configuration.delay_cache_until_active,
             listen=self._remark,
         )
