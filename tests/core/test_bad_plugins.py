@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from kubesched.drive.journal import Reading
 from kubesched.framework.hooks import HELPERS, POINTS, NodeSubset, Nomination
 from kubesched.framework.profile import Profile
 from kubesched.framework.records import State
-from kubesched.framework.status import SKIP, SUCCESS, Code, Status, Wait, unschedulable
+from kubesched.framework.status import SKIP, SUCCESS, Code, Status, Wait, error, unschedulable
 from kubesched.framework.steps import BindPod, Create, Delete, Patch, WaitFor
 from kubesched.framework.vector import Verdict
 from kubesched.sim import Simulation
@@ -373,3 +374,44 @@ def test_a_no_as_late_as_the_bind_waits_its_backoff_out(hook: str, tmp_path: Pat
     tries = [record.at for record in core.story("default/bad") if record.cause == "popped"]
     assert [round((at - tries[0]) / 1e9) for at in tries] == [0, 2, 5]
     assert core.why("default/bad").message == "0/1 nodes are available: 1 not yet."
+
+
+# ── a pod that a plugin stumbles over again and again ────────────────────────────────────────────────────────
+
+
+class Stumbling:
+    def filter(self, cycle, pod, node):
+        if pod.name == "bad" and pod.pod.metadata.labels.get("mended") is None:
+            raise ZeroDivisionError
+        return SUCCESS
+
+
+def stumbles(until: int, *, mended_at: int | None = None, plugin: Any = None) -> list[int]:
+    """When a pod was tried that a plugin stumbles over, in seconds."""
+    core = Core(Profile(plugin or Stumbling(), Fit(), tie="name"))
+    with Simulation(core) as simulation:
+        simulation.client.create(a_node("n1"))
+        simulation.client.create(a_pod("bad"))
+        if mended_at is not None:
+            simulation.at(seconds(mended_at), lambda: simulation.client.label("Pod", "bad", mended="yes"))
+        simulation.run(until=seconds(until))
+    tried = [record.at for record in core.life.recent if record.cause == "popped"]
+    return [round((at - tried[0]) / 1e9) for at in tried]
+
+
+def test_a_pod_a_plugin_stumbles_over_is_tried_less_and_less_often() -> None:
+    waits = [later - earlier for earlier, later in pairwise(stumbles(1500))]
+    assert waits[:10] == [2, 3, 5, 9, 17, 33, 65, 129, 257, 301]
+
+
+def test_a_plugin_that_says_what_is_wrong_is_asked_as_often_as_in_kubernetes() -> None:
+    class Plain:
+        def filter(self, cycle, pod, node):
+            return error("the server is away")
+
+    waits = [later - earlier for earlier, later in pairwise(stumbles(60, plugin=Plain()))]
+    assert waits == [2, 3, 5, 9, 11, 11, 11]
+
+
+def test_a_pod_that_changes_is_not_held_to_account_for_what_it_was() -> None:
+    assert stumbles(1500, mended_at=100) == [0, 2, 5, 10, 19, 36, 69, 100]

@@ -72,6 +72,7 @@ class Failing:
         else:
             if seen is not queued.info.pod:
                 queued.info = PodInfo(seen)
+            queued.strikes = queued.strikes + 1 if decision.accident else 0
             core.queue.put_back(queued, core.now, rejectors=sorted(rejectors), pending=sorted(pending))
 
     def _tell(self, info: PodInfo, profile: Profile, decision: Decision, reason: str, nominate: str | None) -> None:

@@ -26,7 +26,7 @@ from kubesched.core import extenders, runner
 from kubesched.core.extender_wire import about_binding
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import Decision
-from kubesched.framework.errors import shown, words
+from kubesched.framework.errors import KubeschedError, shown, words
 from kubesched.framework.hooks import name_of
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
@@ -131,9 +131,14 @@ class Flight:
 
     def _reserve(self) -> Status:
         for plugin in self.profile.reserve:
-            status = runner.ask(plugin, "reserve", self.cycle, self.info, self.node)
+            name = name_of(plugin)
+            try:
+                answer = runner.asked("", plugin, "reserve", self.cycle, self.info, self.node)
+                status = runner.as_status(answer, name, "reserve")
+            except runner.Broken as broken:
+                status = self._broke(broken)
             if not status.ok:
-                return _worded(status, "Reserve", name_of(plugin))
+                return _worded(status, "Reserve", name)
         return SUCCESS
 
     def _permit(self) -> Course:
@@ -164,7 +169,7 @@ class Flight:
             if not isinstance(answer, Wait):
                 return runner.as_status(answer, name, "permit")
         except runner.Broken as broken:
-            return error(broken.text)
+            return self._broke(broken)
         return answer if is_duration(answer.timeout) else error(f"a Wait of {shown(answer.timeout)} is no duration")
 
     def _promise(self) -> Generator[Want, Answer, None]:
@@ -233,7 +238,7 @@ class Flight:
             answer = runner.asked("", plugin, hook, self.cycle, self.info, self.node)
             return answer if isinstance(answer, GeneratorType) else runner.as_status(answer, name_of(plugin), hook)
         except runner.Broken as broken:
-            return error(broken.text)
+            return self._broke(broken)
 
     def _walk(self, steps: Steps, plugin: str, hook: str) -> Course:
         """Carry out what a hook yields, until it returns."""
@@ -245,6 +250,7 @@ class Flight:
                 except StopIteration as done:
                     return runner.as_status(done.value, plugin, hook)
                 except Exception as problem:
+                    self.decision.accident = not isinstance(problem, KubeschedError)
                     return error(words(problem))
                 fault = fault_of(step)
                 if fault:
@@ -256,9 +262,13 @@ class Flight:
                     answer = yield step
             return error(f"did not come to an end in {STEPS_AT_MOST} steps")
         except runner.Broken as broken:
-            return error(broken.text)
+            return self._broke(broken)
         finally:
             self._stop(steps, f"{plugin}.{hook}")
+
+    def _broke(self, broken: runner.Broken) -> Status:
+        self.decision.accident = broken.accident
+        return error(broken.text)
 
     def _stop(self, steps: Steps, whose: str) -> None:
         """End a hook in the middle of its steps, where it is not over."""

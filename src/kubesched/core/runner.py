@@ -44,6 +44,11 @@ class Broken(KubeschedError):
         self.plugin, self.text = plugin, text
         super().__init__(text)
 
+    @property
+    def accident(self) -> bool:
+        """Whether the plugin raised what it did not mean to say."""
+        return self.__cause__ is not None and not isinstance(self.__cause__, KubeschedError)
+
 
 # ── pre_filter ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -232,8 +237,7 @@ def post_filter(cycle: Cycle, profile: Profile, rejected: Rejected) -> PostFilte
             status = as_status(nomination.status if nomination else answer, name, "post_filter")
         except Broken as broken:
             # Kept from kube-scheduler: what a PostFilter plugin says itself is told as it is, in the pod's message.
-            accident = not isinstance(broken.__cause__ or broken, KubeschedError)
-            where = f'running PostFilter plugin "{name}": ' if accident else ""
+            where = f'running PostFilter plugin "{name}": ' if broken.accident else ""
             return PostFilterResult(error(where + broken.text).by(name))
         if status.ok:
             return PostFilterResult(
@@ -347,14 +351,6 @@ def _shape(answer: Any) -> str:
 
 
 # ── one hook of one plugin ───────────────────────────────────────────────────────────────────────────────────
-
-
-def ask(plugin: Plugin, hook: str, *args: Any) -> Status:
-    """Ask a hook that answers with a Status; whatever goes wrong is an ERROR status.  Never raises."""
-    try:
-        return as_status(asked("", plugin, hook, *args), name_of(plugin), hook)
-    except Broken as broken:
-        return error(broken.text).by(broken.plugin)
 
 
 def asked(where: str, plugin: Plugin, hook: str, *args: Any) -> Any:

@@ -70,6 +70,7 @@ def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Atte
             yield from _look_for_room(cycle, profile, decision)
     except Broken as broken:
         decision.outcome, decision.error, decision.nominate = Outcome.ERROR, broken.text, ""
+        decision.accident = broken.accident
     decision.notes.extend(cycle.notes)
     return decision
 

@@ -161,6 +161,7 @@ class Decision:
         self.asked: Rows = _NO_ROWS  # those nodes, in the order of the words
         self.after: Status | None = None  # a no after the node was chosen: reserve, permit, pre_bind, bind
         self.error = ""
+        self.accident = False  # a plugin raised what it did not mean to say, and that ended the attempt
         self._rejectors: frozenset[str] = _NOBODY
         self.pending: frozenset[str] = _NOBODY
         self.next_start = 0

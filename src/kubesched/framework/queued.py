@@ -22,6 +22,7 @@ class QueuedPod:
         "pending",
         "rejectors",
         "seq",
+        "strikes",
         "unschedulable_count",
     )
 
@@ -38,6 +39,7 @@ class QueuedPod:
         self.pending: frozenset[str] = frozenset()
         self.gate = ""  # the pre_enqueue plugin that holds it back
         self.flushed: Instant | None = None
+        self.strikes = 0  # attempts in a row that ended in a plugin's accident
         self.late = False  # its last attempt failed when it was being bound already
 
     @property

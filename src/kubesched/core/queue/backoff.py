@@ -3,6 +3,9 @@
 Twice as long each time, up to a limit.  Kept from kube-scheduler: both the end of a backoff and the time it is
 compared with are cut to whole seconds, so that pods whose backoffs end within the same second are released
 together, in order of priority.  A backoff is over when the second after its end begins.
+
+Not kept: a pod over which a plugin has stumbled three times in a row goes on doubling, up to five minutes.  The
+plugin will most likely stumble again, and such an attempt costs as much as any other.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from kubesched.api.time import Duration, Instant
 from kubesched.framework.queued import QueuedPod
 
 SECOND = 1_000_000_000
+STRIKES = 3
+QUARANTINE_MAX = Duration(300 * SECOND)
 
 
 class Backoff:
@@ -29,13 +34,14 @@ class Backoff:
         self.by_the_second = by_the_second
         self.start = Instant(0)
 
-    def duration(self, failures: int) -> Duration:
-        """How long to back off after so many failures in a row."""
+    def duration(self, failures: int, strikes: int = 0) -> Duration:
+        """How long to back off after so many failures in a row, so many of them plugins' accidents."""
         if failures == 0:
             return Duration(0)
+        longest = max(self.longest, QUARANTINE_MAX) if strikes >= STRIKES else self.longest
         shift = failures - 1
-        if self.initial > self.longest >> shift:
-            return self.longest
+        if self.initial > longest >> shift:
+            return longest
         return Duration(self.initial << shift)
 
     def until(self, pod: QueuedPod) -> Instant | None:
@@ -44,7 +50,7 @@ class Backoff:
         if self.longest == 0 or failures == 0:
             return None
         if pod.backoff_until is None:
-            pod.backoff_until = self._cut(Instant(pod.added + self.duration(failures)))
+            pod.backoff_until = self._cut(Instant(pod.added + self.duration(failures, pod.strikes)))
         return pod.backoff_until
 
     def holds(self, pod: QueuedPod, now: Instant) -> bool:

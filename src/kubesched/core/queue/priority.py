@@ -189,6 +189,8 @@ class PriorityQueue:
             pod = heap.get(uid)
             if pod is not None:
                 pod.info = info
+                if events and pod.strikes:
+                    pod.strikes, pod.backoff_until = 0, None  # it is another pod now, for all we know
                 heap.push(pod)
                 self._nominator.update(old, info)
                 return
