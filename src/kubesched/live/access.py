@@ -62,10 +62,17 @@ class Text:
 
     Args:
         what: how an error names it.
+        check: raises ConfigError for bytes that cannot be meant.
     """
 
-    def __init__(self, source: Path | bytes, what: str, bytes_max: int = PEM_BYTES_MAX) -> None:
-        self._source, self._what, self._bytes_max = source, what, bytes_max
+    def __init__(
+        self,
+        source: Path | bytes,
+        what: str,
+        bytes_max: int = PEM_BYTES_MAX,
+        check: Callable[[bytes], object] = lambda value: None,
+    ) -> None:
+        self._source, self._what, self._bytes_max, self._check = source, what, bytes_max, check
         self.value = self._read()
 
     def refresh(self) -> bool:
@@ -79,6 +86,7 @@ class Text:
 
     def _read(self) -> bytes:
         if isinstance(self._source, bytes):
+            self._check(self._source)
             return self._source
         try:
             with self._source.open("rb") as file:
@@ -90,6 +98,7 @@ class Text:
             raise ConfigError(self._what, f"{self._source} is empty")
         if len(value) > self._bytes_max:
             raise ConfigError(self._what, f"{self._source} is longer than {self._bytes_max} bytes", "is it the file?")
+        self._check(value)
         return value
 
 
@@ -97,21 +106,20 @@ class Token:
     """A bearer token, from a file or given once."""
 
     def __init__(self, source: Path | bytes, what: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._text, self._what, self._clock = Text(source, what, TOKEN_BYTES_MAX), what, clock
-        self._read_at = clock()
-        self._decoded()
+        self._what, self._clock, self._read_at = what, clock, clock()
+        self._text = Text(source, what, TOKEN_BYTES_MAX, self._decoded)
 
     async def proof(self) -> Proof:
         if self._clock() - self._read_at >= LOOK_AGAIN_AFTER:
             self.distrust()
-        return Proof(token=self._decoded())
+        return Proof(token=self._decoded(self._text.value))
 
     def distrust(self) -> None:
         self._text.refresh()
         self._read_at = self._clock()
 
-    def _decoded(self) -> str:
-        token = self._text.value.strip()
+    def _decoded(self, value: bytes) -> str:
+        token = value.strip()
         if not token.isascii() or any(byte <= 32 or byte == 127 for byte in token):
             raise ConfigError(self._what, "a token is one line of ASCII without spaces")
         return token.decode()
@@ -189,13 +197,11 @@ class Access:
     ) -> None:
         self.server, self.insecure = check_url(server, where, plain=insecure), insecure
         self._credential: Credential = credential or Nothing()
-        self._ca = None if ca is None else Text(ca, where)
         self._server_name, self._proxy, self._where = server_name, proxy, where
+        self._ca = None if ca is None else Text(ca, where, check=self._check_authority)
         self._headers = dict(impersonate or {})
         self._clock, self._looked_at = clock, clock()
         self._made: tuple[tuple[bytes, bytes, bytes], ssl.SSLContext] | None = None
-        if self._secure:
-            self._context(Proof())  # so that a bad authority is told at once
 
     @property
     def _secure(self) -> bool:
@@ -220,12 +226,19 @@ class Access:
         if self._ca is not None:
             self._ca.refresh()
 
+    def _check_authority(self, value: bytes) -> None:
+        make_context(value, Proof(), insecure=False, where=self._where)
+
     def _context(self, proof: Proof) -> ssl.SSLContext:
         """The client side of TLS; a new one whenever what it is made of has changed, so old connections die out."""
         authority = b"" if self._ca is None else self._ca.value
         made_of = (authority, proof.certificate, proof.key)
         if self._made is None or self._made[0] != made_of:
-            self._made = (made_of, make_context(authority, proof, insecure=self.insecure, where=self._where))
+            try:
+                self._made = (made_of, make_context(authority, proof, insecure=self.insecure, where=self._where))
+            except ConfigError:
+                if self._made is None:
+                    raise  # else a certificate was replaced, and its key not yet: the old pair still serves
         return self._made[1]
 
 

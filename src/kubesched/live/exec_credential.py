@@ -68,6 +68,36 @@ class ExecPolicy(Struct, frozen=True):
     allowed: Mapping[str, str] = {}
 
 
+class _Listening(asyncio.SubprocessProtocol):
+    """Hears what a program says, until it has ended or said too much."""
+
+    def __init__(self) -> None:
+        self.said = bytearray()
+        loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[None] = loop.create_future()
+        self.exited: asyncio.Future[None] = loop.create_future()
+        self._silent = False
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.said += data
+        if len(self.said) > ANSWER_BYTES_MAX:
+            self._finish()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._silent = True
+        if self.exited.done():
+            self._finish()
+
+    def process_exited(self) -> None:
+        self.exited.set_result(None)
+        if self._silent:
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
 class ExecCredential:
     """Runs the program when a proof is needed, and keeps what it says until shortly before it expires.
 
@@ -136,12 +166,13 @@ class ExecCredential:
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         environment |= {one.name: one.value for one in wanted.env or ()}
         environment["KUBERNETES_EXEC_INFO"] = msgspec.json.encode(info).decode()
+        loop = asyncio.get_running_loop()
         try:
-            process = await asyncio.create_subprocess_exec(
+            running, heard = await loop.subprocess_exec(
+                _Listening,
                 wanted.command,
                 *(wanted.args or ()),
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 env=environment,
                 start_new_session=True,
@@ -150,26 +181,23 @@ class ExecCredential:
             why = (error.strerror or str(error)).lower()
             raise self._error(f"{wanted.command} cannot be run: {why}", plain(wanted.install_hint, 200)) from None
         try:
-            said = await asyncio.wait_for(self._listen(process), TIMEOUT)
+            await asyncio.wait_for(heard.done, TIMEOUT)
+            return self._understand(self._checked(heard, running.get_returncode()))
         except TimeoutError:
-            raise self._error(f"{wanted.command} did not answer within {TIMEOUT:.0f} s") from None
+            raise self._error(f"{wanted.command} did not answer within {TIMEOUT:g} s") from None
         finally:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        return self._understand(said)
+                os.killpg(running.get_pid(), signal.SIGKILL)
+            await heard.exited
+            running.close()
 
-    async def _listen(self, process: asyncio.subprocess.Process) -> bytes:
-        assert process.stdout is not None
-        said = b""
-        while chunk := await process.stdout.read(ANSWER_BYTES_MAX + 1 - len(said)):
-            said += chunk
-            if len(said) > ANSWER_BYTES_MAX:
-                raise self._error(f"{self._wanted.command} said more than {ANSWER_BYTES_MAX >> 10} KiB")
-        code = await process.wait()
+    def _checked(self, heard: _Listening, code: int | None) -> bytes:
+        command = self._wanted.command
+        if len(heard.said) > ANSWER_BYTES_MAX:
+            raise self._error(f"{command} said more than {ANSWER_BYTES_MAX >> 10} KiB")
         if code != 0:
-            raise self._error(f"{self._wanted.command} failed with status {code}", "run it by hand to see why")
-        return said
+            raise self._error(f"{command} failed with status {code}", "run it by hand to see why")
+        return bytes(heard.said)
 
     def _understand(self, said: bytes) -> Proof:
         command = self._wanted.command

@@ -209,6 +209,7 @@ class HttpTransport:
             allow_redirects=False,
             trace_request_ctx=fate,
         )
+
     def _make_session(self, resolver: AbstractResolver | None = None) -> aiohttp.ClientSession:
         trace = aiohttp.TraceConfig()
         trace.on_request_headers_sent.append(_note_written)
@@ -225,7 +226,6 @@ class HttpTransport:
             max_line_size=64 << 10,
             max_field_size=64 << 10,
         )
-
 
     def _make_socket(self, address: Any) -> socket.socket:
         """A socket whose other end is asked now and then whether it still lives: a silent stream is no sign."""
