@@ -147,6 +147,7 @@ class Connection:
             return
         mishap = stage.mishap(effect)
         sent = self.sent[effect.id] = Sent(effect, mishap, stage.now)
+        stage.judge.sent(self, sent)
         wait = stage.write_takes(effect)
         after = milliseconds(mishap.after) if mishap is not None else Duration(0)
         match None if mishap is None else mishap.outcome:

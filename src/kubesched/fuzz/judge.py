@@ -82,6 +82,7 @@ class Judge:
         self.binds = 0
         self.accounts: dict[str, Account] = {}  # by process
         self.authors: dict[str, str] = {}  # uid of a pod → who bound it: a process, or "" for somebody else
+        self.ours: set[str] = set()  # uids of pods that the schedulers under test have bound
         self.rooms: dict[str, list[tuple[int, Mapping[str, int]]]] = {}  # node → (version, room), as they were
         self.sometimes: dict[str, int] = {}  # what should happen now and then, and how often it did
         self.rested = False
@@ -127,7 +128,9 @@ class Judge:
     def _pod_changed(self, pod: Json, gone: bool) -> None:
         uid, node = pod["metadata"]["uid"], (pod.get("spec") or {}).get("nodeName")
         if node and uid not in self.authors:
-            self.authors[uid] = self._expected.pop(uid, "")
+            author = self.authors[uid] = self._expected.pop(uid, "")
+            if author and (author == "extender" or self.stage.processes[author].ours):
+                self.ours.add(uid)
         self.stage.people.pod_changed(pod, gone)
 
     def _node_changed(self, obj: Json) -> None:
@@ -168,6 +171,18 @@ class Judge:
         account.effects += 1
         if process.ours:
             safety.sends(self, account, effect)
+
+    def sent(self, connection: Connection, sent: Sent) -> None:
+        """A request is on its way."""
+        account = self.accounts.get(connection.owner)
+        if account is not None and isinstance(sent.effect, Bind):
+            account.binds.append(sent)
+
+    def believed(self, account: Account) -> View:
+        """What one of our schedulers has been told, and what it must take into account besides."""
+        if self.dirty:
+            self.look()
+        return account.believed(self.truth, self.ours)
 
     def arriving(self, connection: Connection, sent: Sent) -> None:
         """A request is about to be carried out."""

@@ -10,7 +10,7 @@ from kubesched.framework.decision import Decision
 from kubesched.framework.records import IN_FLIGHT, Record, State
 from kubesched.framework.steps import Answer
 from kubesched.framework.tools import Note
-from kubesched.fuzz.connection import Connection, Sent
+from kubesched.fuzz.connection import Connection
 from kubesched.fuzz.oracle import PodFacts, View, is_poison, lacking, objections
 from kubesched.fuzz.plugins import PROBE
 from kubesched.fuzz.witness import Account, Chosen
@@ -61,8 +61,8 @@ def _moved(judge: Judge, account: Account, record: Record) -> None:
     elif record.was is State.AMBIGUOUS:
         judge.notice(f"an ambiguous bind was settled: {record.cause}")
     if state is State.GONE:
-        for kept in (account.states, account.chosen, account.binds):
-            kept.pop(uid, None)
+        account.states.pop(uid, None)
+        account.chosen.pop(uid, None)
 
 
 def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -> None:
@@ -100,7 +100,7 @@ def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -
         if not asked:
             judge.blame("S4", f"pod {pod.key} was placed on {decision.node}, which nobody has told of")
         return
-    believed = account.believed()
+    believed = judge.believed(account)
     known = frozenset(other.uid for other in believed.on(node.name))
     account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, node.version, believed, known)
     if asked:
@@ -136,7 +136,7 @@ def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision)
     assert decision.post_filter is not None, "it asked for evictions"
     judge.notice("a pod preempted")
     name, victims = decision.post_filter.node or "", decision.post_filter.victims
-    believed, node = account.believed(), account.view.nodes.get(name)
+    believed, node = judge.believed(account), account.view.nodes.get(name)
     if pod.spec.get("preemptionPolicy") == "Never":
         judge.blame("S8", f"pod {pod.key} must never preempt, and does")
     for victim in victims:
@@ -212,24 +212,13 @@ def _sends_bind(judge: Judge, account: Account, effect: Bind) -> None:
         return
     if node is None or node.uid != chosen.node_uid:
         judge.blame("S4", f"{effect.pod} is bound to {effect.node}, which has gone or is another by now")
-    for sent in account.binds.get(effect.uid, ()):
-        if sent.open or (sent.alive and _may_still_count(judge, sent)):
+    for sent in account.under_way(judge.truth):
+        if isinstance(sent.effect, Bind) and sent.effect.uid == effect.uid:
             judge.blame("S2", f"{effect.pod} is bound again while an earlier bind is not settled")
-    account.binds[effect.uid] = [s for s in account.binds.get(effect.uid, ()) if s.alive]
 
 
 def _why_not(pod: PodFacts) -> str:
     return "going" if pod.terminating else "gated" if pod.gated else f"on {pod.node} already"
-
-
-def _may_still_count(judge: Judge, sent: Sent) -> bool:
-    """Whether a bind that is still under way would be accepted by the server now."""
-    effect = sent.effect
-    assert isinstance(effect, Bind), "binds are kept here"
-    pod = judge.truth.pods.get(effect.pod)
-    if pod is None or pod.uid != effect.uid or pod.node:
-        return False
-    return not effect.resource_version or effect.resource_version == str(pod.version)
 
 
 def _sends_evict(judge: Judge, account: Account, effect: Evict) -> None:
@@ -269,7 +258,7 @@ def bound(judge: Judge, connection: Connection, effect: Bind, answer: Answer) ->
     ours.pods = {
         key: other
         for key, other in truth.pods.items()
-        if not other.node or other.uid in chosen.known or judge.authors.get(other.uid) == connection.owner
+        if not other.node or other.uid in chosen.known or other.uid in judge.ours
     }
     versions = [room for version, room in judge.rooms.get(node.name, ()) if version >= chosen.node_version]
     roomiest = {name: max(room.get(name, 0) for room in versions) for room in versions for name in room}
@@ -290,7 +279,7 @@ def _neighbours(judge: Judge, connection: Connection, chosen: Chosen, pod: PodFa
     ours = View()
     ours.nodes, ours.others = chosen.believed.nodes, chosen.believed.others
     for key, other in judge.truth.pods.items():
-        if other.node and judge.authors.get(other.uid) == connection.owner:
+        if other.node and other.uid in judge.ours:
             ours.pods[key] = then.get(other.uid, other)._replace(node=other.node)
     pod = then.get(pod.uid, pod)
     bare = pod._replace(near=(), obj={**pod.obj, "spec": {}}, requests={})

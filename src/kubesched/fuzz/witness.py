@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubesched.core.messages import Bind, Evict
@@ -36,7 +37,7 @@ class Account:
         self.chosen: dict[str, Chosen] = {}  # uid → its latest placement
         self.flying: dict[str, str] = {}  # uid → node, of pods the core says are on their way
         self.active: dict[str, int] = {}  # uid → priority, of pods that are ready to be tried
-        self.binds: dict[str, list[Sent]] = {}  # uid → binds that may still count
+        self.binds: list[Sent] = []  # that may still count
         self.evicted: Counter[tuple[str, str]] = Counter()  # (preemptor, victim) → evictions nobody refused
         self.victims: dict[str, tuple[str, tuple[str, ...]]] = {}  # preemptor → node, victims of its last round
         self.rounds: Counter[str] = Counter()  # preemptor → how often it chose victims
@@ -61,28 +62,33 @@ class Account:
     def answered(self, sent: Sent, answer: Answer) -> None:
         """A request was answered, whether that is true or not."""
         effect = sent.effect
-        if isinstance(effect, Bind) and answer.failure is not None and answer.failure.applied == "no":
-            self._settle(effect.uid)
-        elif isinstance(effect, Evict) and answer.failure is not None:
+        if isinstance(effect, Evict) and answer.failure is not None:
             pair = self.evicting.pop(effect.id, None)
             if pair is not None and answer.failure.reason != "NotFound":
                 self.evicted[pair] -= 1
 
-    def _settle(self, uid: str) -> None:
-        self.binds[uid] = [sent for sent in self.binds.get(uid, ()) if sent.open or sent.alive]
+    def under_way(self, truth: View) -> list[Sent]:
+        """Binds that nobody has answered, or that may still be carried out."""
+        self.binds = [sent for sent in self.binds if sent.open or (sent.alive and may_still_count(truth, sent))]
+        return self.binds
 
-    def assumed(self) -> dict[str, str]:
-        """uid → node, of pods whose room is taken though the watch has not said so."""
+    def assumed(self, truth: View, ours: Container[str]) -> dict[str, str]:
+        """uid → node, of pods whose room is taken though the watch has not said so.
+
+        They are those the core says are on their way; those whose bind may still be carried out, whatever the core
+        says; and those bound already.
+        """
         found = dict(self.flying)
-        for uid, binds in self.binds.items():
-            for sent in binds:
-                assert isinstance(sent.effect, Bind), "binds are kept here"
-                found.setdefault(uid, sent.effect.node)
+        for sent in self.under_way(truth):
+            assert isinstance(sent.effect, Bind), "binds are kept here"
+            if sent.alive:
+                found.setdefault(sent.effect.uid, sent.effect.node)
+        found.update({pod.uid: pod.node for pod in truth.pods.values() if pod.node and pod.uid in ours})
         return found
 
-    def believed(self) -> View:
-        """What the scheduler has been told, and what it has assumed."""
-        told, assumed = self.view, self.assumed()
+    def believed(self, truth: View, ours: Container[str]) -> View:
+        """What the scheduler has been told, and what it must take into account besides."""
+        told, assumed = self.view, self.assumed(truth, ours)
         both = View()
         both.nodes, both.others = dict(told.nodes), told.others
         both.pods = {key: self._placed(pod, assumed) for key, pod in told.pods.items()}
@@ -95,3 +101,13 @@ class Account:
             return pod
         then = self.chosen[pod.uid].pod if pod.uid in self.chosen else pod
         return then._replace(node=node)
+
+
+def may_still_count(truth: View, sent: Sent) -> bool:
+    """Whether a bind that is still under way would be accepted by the server now."""
+    effect = sent.effect
+    assert isinstance(effect, Bind), "only binds are asked about"
+    pod = truth.pods.get(effect.pod)
+    if pod is None or pod.uid != effect.uid or pod.node:
+        return False
+    return not effect.resource_version or effect.resource_version == str(pod.version)
