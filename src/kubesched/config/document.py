@@ -1,4 +1,4 @@
-"""A Configuration as a document with every field said, the defaults too: what /configz shows, as kube-scheduler's does."""
+"""A Configuration as a document with every field said, the defaults too: what /configz shows, as in kube-scheduler."""
 
 from __future__ import annotations
 
