@@ -56,8 +56,8 @@ def deploy_files(version: str) -> dict[str, str]:
 
 def chart_template() -> str:
     """All objects with what the values of a release decide, for Helm to fill in."""
-    beside = _objects(_CHART)
-    instead = _objects(Placing(**{**_fields(_CHART), "as_default": True}))
+    beside = _released(_CHART)
+    instead = _released(Placing(**{**_fields(_CHART), "as_default": True}))
     assert [one["kind"] for one in beside] == [one["kind"] for one in instead], "a condition needs two sides"
     texts = []
     for one, other in zip(map(yaml_text, beside), map(yaml_text, instead), strict=True):
@@ -75,6 +75,11 @@ def _objects(placing: Placing) -> list[Json]:
     said = placed({}, placing)
     configuration = load(said)
     return objects(said, configuration.leader_election, profiles_of(configuration), placing)
+
+
+def _released(placing: Placing) -> list[Json]:
+    """The objects of a release.  Its namespace is not one of them: Helm makes it, or it was there before."""
+    return [one for one in _objects(placing) if one["kind"] != "Namespace"]
 
 
 def _fields(placing: Placing) -> Json:
