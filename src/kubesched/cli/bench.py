@@ -110,7 +110,7 @@ def _progress(what: str, total: int, quiet: bool) -> Iterator[Told | None]:
 
 def _print(rows: list[tuple[Workload, Figures]]) -> None:
     table = Table(box=None, header_style="bold", title=_machine(), title_justify="left", title_style="dim")
-    for heading in ("workload", "nodes", "pods", "pods/s", "p50 µs", "p99 µs", "kube-scheduler", "times", "goal"):
+    for heading in ("workload", "nodes", "pods", "pods/s", "p50 µs", "p99 µs", "cpu µs", "kube-scheduler", "times", "goal"):
         table.add_column(heading, justify="left" if heading == "workload" else "right")
     for workload, one in rows:
         many = one.nodes == MANY_NODES
@@ -123,6 +123,7 @@ def _print(rows: list[tuple[Workload, Figures]]) -> None:
             f"{one.pods_per_second:,.0f}",
             f"{one.p50_us:.0f}",
             f"{one.p99_us:.0f}",
+            f"{one.cpu_us_a_pod:.0f}",
             f"{workload.reference}",
             f"{times:.1f}",
             f"{goal:.1f} {'✓' if times >= goal else '✗'}",
