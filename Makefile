@@ -23,8 +23,8 @@ help: ## say what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z.-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: start
-start: $(READY) ## play the last stage of the tutorial: a pod waits, a node arrives, the pod is bound
-	@$(BIN)/kubesched tutorial 7
+start: $(READY) ## a cluster in one process: a pod waits, a node arrives, the pod is bound
+	@$(BIN)/kubesched tutorial 7 --served
 
 .PHONY: test
 test: $(READY) ## everything: ruff, mypy, all tests

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from kubesched.api.time import seconds
 from kubesched.core.core import Core
@@ -62,6 +62,10 @@ class Stage:
         lines = difflib.unified_diff(_program(before), _program(now), before.name, now.name, lineterm="", n=2)
         return "\n".join(lines) + "\n"
 
+    @property
+    def heading(self) -> str:
+        return f"Stage {self.number} — {self.title}"
+
     def run(self) -> Run:
         """Play the scenario to its end."""
         return Run(self)
@@ -69,7 +73,7 @@ class Stage:
     def lines(self) -> Iterator[str]:
         """The run, told line by line."""
         run = self.run()
-        yield f"Stage {self.number} — {self.title}"
+        yield self.heading
         yield ""
         yield from run.told()
 
@@ -119,20 +123,25 @@ class Run:
             yield line
             if i >= 0:
                 seen.append(self.records[i])
-                if self.records[i].cause in ("unfit", "wait", "bound"):
-                    yield from (f"{'':11}{drawn}" for drawn in picture(_shown(seen)))
+                yield from drawn_after(seen)
         yield ""
-        yield from self.outcome()
+        yield from map(outcome, self.client.list("Pod"))
 
-    def outcome(self) -> Iterator[str]:
-        for pod in self.client.list("Pod"):
-            name = plain(pod["metadata"]["name"])
-            node = self.client.node_of(pod["metadata"]["name"])
-            yield f"{name} is on {node}" if node else f"{name} is on no node: {self._why(pod)}"
 
-    def _why(self, pod: dict[str, Any]) -> str:
-        conditions = pod.get("status", {}).get("conditions", [])
-        return plain(next((c["message"] for c in conditions if c["type"] == "PodScheduled"), "nobody tried"))
+def outcome(pod: dict[str, Any]) -> str:
+    """Where a pod is in the end, or why it is nowhere."""
+    name, node = plain(pod["metadata"]["name"]), pod.get("spec", {}).get("nodeName")
+    if node:
+        return f"{name} is on {plain(node)}"
+    conditions = pod.get("status", {}).get("conditions", [])
+    why = next((c["message"] for c in conditions if c["type"] == "PodScheduled"), "nobody tried")
+    return f"{name} is on no node: {plain(why)}"
+
+
+def drawn_after(records: list[Record]) -> Iterator[str]:
+    """The queue as a picture, where the last of these moves is one that matters."""
+    if records[-1].cause in ("unfit", "wait", "bound"):
+        yield from (f"{'':11}{drawn}" for drawn in picture(_shown(records)))
 
 
 def _shown(records: list[Record]) -> dict[str, list[str]]:
@@ -151,7 +160,24 @@ def _pod(name: str) -> dict[str, Any]:
     return {"kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "pause:3.9"}]}}
 
 
-def _cordoned(run: Run) -> str:
+class Maker(Protocol):
+    """Who makes objects."""
+
+    def create(self, obj: dict[str, Any]) -> Any: ...
+
+
+class Stagehand(Protocol):
+    """What a scenario is played with, whoever's time it is."""
+
+    @property
+    def client(self) -> Maker: ...
+
+    def later(self, after: int, action: Callable[[], str]) -> None:
+        """Plan something for so many seconds into the run; what it says is part of the story."""
+        ...
+
+
+def _cordoned(run: Stagehand) -> str:
     for i in range(9):
         run.client.create(_node(f"node{i}", cordoned=True))
     run.client.create(_pod("pod1"))
@@ -164,7 +190,7 @@ def _cordoned(run: Run) -> str:
     return "node0 to node8 are there, all cordoned; pod1 is created"
 
 
-def _numbered(run: Run) -> str:
+def _numbered(run: Stagehand) -> str:
     for i in range(10):
         run.client.create(_node(f"node{i}", cordoned=False))
     for name in ("pod1", "pod3"):
@@ -172,4 +198,4 @@ def _numbered(run: Run) -> str:
     return "node0 to node9 are there; pod1 and pod3 are created"
 
 
-SCENARIOS: dict[str, Callable[[Run], str]] = {"cordoned": _cordoned, "numbered": _numbered}
+SCENARIOS: dict[str, Callable[[Stagehand], str]] = {"cordoned": _cordoned, "numbered": _numbered}
