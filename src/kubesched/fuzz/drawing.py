@@ -224,6 +224,7 @@ class _Artist:
             recreate=luck.choice((0, 0, 1, 4)),
             recreate_after=luck.choice((1, 500, 3_000)),
             same_name=luck.random() < 0.5,
+            chatter=luck.choice((0, 20, 100, 1_000)) if "people" in self._faults and self._mode != "small" else 0,
             rival=theme.rival,
             provisioner=theme.volumes,
             extender=theme.extender,

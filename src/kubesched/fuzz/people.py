@@ -1,4 +1,4 @@
-"""Who else lives in the cluster: kubelets, controllers that bring pods back, a provisioner of volumes.
+"""Who else lives in the cluster: kubelets, controllers that bring pods back, a provisioner, and writers of small talk.
 
 They see every change at once and act a little later, as real ones do.  When the quiet begins they finish what they
 are at, and start nothing new.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kubesched.api.time import milliseconds
+from kubesched.api.time import format_rfc3339, milliseconds
 from kubesched.apiserver.status import ApiError
+from kubesched.drive.requests import split
 from kubesched.fuzz.plan import Json
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ class People:
         self._returned: dict[str, int] = {}  # origin → how often it came back
         self._started: set[str] = set()
         self._ending: set[str] = set()
+
+    def begin(self) -> None:
+        if self._custom.chatter:
+            self._later(self._custom.chatter, self._chat)
 
     def pod_changed(self, pod: Json, gone: bool) -> None:
         meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
@@ -61,6 +66,22 @@ class People:
     def _later(self, wait: int, action: object) -> None:
         assert callable(action), "an action is something to do"
         self._stage.later(milliseconds(wait), action)
+
+    def _chat(self) -> None:
+        """A heartbeat of a node, or an annotation on a pod: news that change nothing, and versions that do."""
+        stage, truth = self._stage, self._stage.judge.truth
+        if stage.calm:
+            return
+        self._later(self._custom.chatter, self._chat)
+        kind, known = ("Node", truth.nodes) if stage.steps % 2 else ("Pod", truth.pods)
+        if known:
+            key = stage.tape.choice(list(known), "chat", stage.now)
+            namespace, name = split(key)
+            said: Json = {"metadata": {"annotations": {"example.com/seen": str(stage.now)}}}
+            if kind == "Node":
+                beat = {"type": "Ready", "status": "True", "lastHeartbeatTime": format_rfc3339(stage.now)}
+                said = {"status": {"conditions": [beat]}}
+            stage.cluster.patch(kind, namespace, name, said)
 
     def _say(self, pod: Json, phase: str) -> None:
         meta = pod["metadata"]

@@ -162,6 +162,7 @@ class Custom(_Part, frozen=True):
         life: how long pods run; 0 for ever.
         recreate: how often a pod that went away comes back, each time after `recreate_after`.
         same_name: under its own name; else under a new one.
+        chatter: every so often a node or a pod is written that nobody meant to change; 0 for never.
         rival: another scheduler serves every pod too.
         extender: what a played extender does: "" (there is none), well, strict, hanging, evil, binding.
     """
@@ -172,6 +173,7 @@ class Custom(_Part, frozen=True):
     recreate: int = 0
     recreate_after: int = 500
     same_name: bool = False
+    chatter: int = 0
     rival: bool = False
     provisioner: bool = False
     extender: str = ""

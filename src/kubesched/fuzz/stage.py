@@ -13,6 +13,7 @@ from kubesched.api.time import Duration, Instant, milliseconds, parse_rfc3339, s
 from kubesched.apiserver.status import ApiError
 from kubesched.assemble import build
 from kubesched.config.load import load
+from kubesched.config.registry import Registry
 from kubesched.core.core import Core
 from kubesched.core.messages import AnyEffect, Bind, Call, Commanded, Evict, PatchPod, Publish, ReadPod
 from kubesched.drive.agenda import Action, Agenda
@@ -30,6 +31,7 @@ START: Instant = parse_rfc3339("2026-01-01T00:00:00Z")
 AFTER_REST: Duration = seconds(20)  # how long the judge goes on looking when all has come to rest
 SUBJECT = "main"
 THOROUGH = 16
+_REGISTRY = Registry()  # classes are looked up and checked once, not for every life of every scheduler
 
 
 class Stage:
@@ -45,6 +47,7 @@ class Stage:
 
     def __init__(self, plan: Plan, *, thorough: int = THOROUGH, tracing: bool = False) -> None:
         self.plan, self.tape = plan, Tape(plan.seed)
+        self._configuration = load(plan.scheduler) if plan.scheduler else None
         self.agenda = Agenda()
         self.now = START
         self.calm = not plan.weather.until
@@ -65,8 +68,7 @@ class Stage:
             self.processes["rival"] = Process(self, "rival", partial(self._core, 1), ours=False, thorough=1 << 30)
 
     def _core(self, more: int = 0) -> Core:
-        configuration = load(self.plan.scheduler) if self.plan.scheduler else None
-        return build(configuration, seed=self.plan.seed + more, checks=False)
+        return build(self._configuration, registry=_REGISTRY, seed=self.plan.seed + more, checks=False)
 
     # ── the agenda ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,6 +92,7 @@ class Stage:
         for obj in plan.cluster:
             self._attempt(partial(self.cluster.create, obj))
         judge.look()
+        self.people.begin()
         for process in self.processes.values():
             process.begin()
         for happening in plan.happenings:
