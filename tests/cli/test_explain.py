@@ -228,7 +228,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_both_files_are_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["--cluster", "x"], ["--pod", "x"]):
         assert run(["explain", *arguments]) == MISUSED
-    assert "say which cluster and which pod" in capsys.readouterr().err
+    assert "--cluster FILE --pod FILE" in capsys.readouterr().err
 
 
 def test_a_configuration_that_is_wrong_is_refused(asked: Any, tmp_path: Path) -> None:

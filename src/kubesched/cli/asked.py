@@ -10,7 +10,6 @@ import click
 import msgspec
 
 from kubesched.cli.main import printable
-from kubesched.live import asking
 
 F = TypeVar("F", bound=Callable[..., Any])
 Json = dict[str, Any]
@@ -31,6 +30,8 @@ def explain_running(
     pod: str, node: str, output: str, server: str, token_file: Path | None, ca_file: Path | None
 ) -> None:
     """Say what a running scheduler knows of a pod."""
+    from kubesched.live import asking  # it brings HTTP and TLS along, which an explanation from files can do without
+
     told = asking.explanation(asking.whom(server, token_file, ca_file), pod, node)
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())

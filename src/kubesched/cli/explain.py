@@ -1,4 +1,7 @@
-"""`kubesched explain`: where a pod would go in this cluster and why, or why nowhere.  Nothing is asked of anybody."""
+"""`kubesched explain`: where a pod goes and why, or why nowhere.
+
+A running scheduler is asked what it knows of a pod (asked.py).  Or the cluster is read from files, and nobody is asked.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ import msgspec
 
 from kubesched.api.objects import KubeObject, Pod
 from kubesched.api.time import Instant
+from kubesched.cli.asked import asks_a_scheduler, explain_running
 from kubesched.cli.config import assembled
 from kubesched.cli.main import printable
 from kubesched.cluster.podinfo import PodInfo
@@ -38,6 +42,8 @@ class CannotExplain(KubeschedError):
 
 
 @click.command()
+@click.argument("running", metavar="[POD]", default="")
+@asks_a_scheduler
 @click.option(
     "--cluster",
     "files",
@@ -54,8 +60,12 @@ class CannotExplain(KubeschedError):
 @click.option("-o", "--output", type=click.Choice(["text", "wide", "json"]), default="text", show_default=True)
 @click.option("--strict", is_flag=True, help="Refuse where something in the cluster cannot be read.")
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,…", help="Feature gates by their Kubernetes names.")
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json, and do nothing else.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of -o json for a cluster of files, and end.")
 def explain(
+    running: str,
+    server: str,
+    token_file: Path | None,
+    ca_file: Path | None,
     files: tuple[Path, ...],
     pod_file: Path | None,
     config_file: Path | None,
@@ -65,22 +75,36 @@ def explain(
     feature_gates: str,
     schema: bool,
 ) -> None:
-    """Say where a pod would go in a cluster and why, or why nowhere.
+    """Say where a pod goes and why, or why nowhere.
 
-    The cluster is read from files, so it may be one you cannot reach, or one that does not exist:
+    POD, as namespace/name, is asked of the scheduler that runs here under your name, or of the one --server names:
+    what became of it so far, and what an attempt would find now.
+
+    \b
+        kubesched explain shop/web-7
+        kubesched explain shop/web-7 --node node-3
+
+    Or the cluster is read from files, so it may be one you cannot reach, or one that does not exist.  Then ties go
+    to the smallest node name, and extenders are not asked:
 
     \b
         kubectl get nodes,pods,pv,pvc,sc,csinodes,pdb,ns,services,rs,priorityclasses \\
             -A -o json > cluster.json
         kubesched explain --cluster cluster.json --pod web.yaml
-
-    Ties go to the smallest node name.  Extenders are not asked.
     """
     if schema:
         click.echo(resources.files("kubesched.explain").joinpath("decision.schema.json").read_text(), nl=False)
         return
+    if running:
+        if files or pod_file or config_file or strict or feature_gates:
+            raise click.UsageError(f"{running} is asked of a running scheduler, which needs no files and no settings")
+        explain_running(running, node or "", output, server, token_file, ca_file)
+        return
+    if server or token_file or ca_file:
+        raise click.UsageError("say which pod to ask that scheduler about: kubesched explain NAMESPACE/NAME --server …")
     if not files or pod_file is None:
-        raise click.UsageError("say which cluster and which pod: --cluster FILE --pod FILE")
+        problem = "a pod of a running scheduler is named as NAMESPACE/NAME; of a cluster in files, say both"
+        raise click.UsageError(f"{problem}: --cluster FILE --pod FILE")
     with _without_gc():
         _answer(files, pod_file, config_file, node, output, strict, feature_gates)
 

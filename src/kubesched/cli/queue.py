@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,8 @@ def queue(server: str, token_file: Path | None, ca_file: Path | None, output: st
     for line in _headlines(told):
         click.echo(line)
     if told["pods"] or told["inFlight"]:
-        console = Console(highlight=False)
-        console.print(_table(told, wide=output == "wide"), width=None if console.is_terminal else _PIPED)
+        width = None if sys.stdout.isatty() else _PIPED
+        Console(highlight=False, width=width).print(_table(told, wide=output == "wide"))
 
 
 def _headlines(told: Json) -> Iterator[str]:
@@ -58,7 +59,7 @@ def _headlines(told: Json) -> Iterator[str]:
 
 
 def _table(told: Json, *, wide: bool) -> Table:
-    table = Table(box=None, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("pod", "where", "attempts", "since", "turned down by", *(("woken by",) if wide else ())):
         table.add_column(heading, justify="right" if heading == "attempts" else "left", no_wrap=heading != "woken by")
     for pod in told["inFlight"]:

@@ -46,7 +46,7 @@ _ELECTION: Mapping[str, str] = {
 _VERSION = "1.36"
 
 
-@click.command(context_settings={"max_content_width": 110})
+@click.command()
 @click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="Use the plugins in this Python file too.")
 @click.option("--shadow", is_flag=True, help="Decide everything and write nothing; tell where others decide otherwise.")
 @click.option("--journal", metavar="FILE", type=click.Path(path_type=Path), help="Write everything down for replay.")

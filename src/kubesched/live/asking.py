@@ -20,6 +20,7 @@ from kubesched.live.serving import EXPLAIN, QUEUE
 
 Json = dict[str, Any]
 
+_PORT = 10259  # where schedulers serve
 _SECONDS = 30
 _ANSWER_BYTES_MAX = 256 << 20
 
@@ -41,7 +42,10 @@ def whom(server: str = "", token_file: Path | None = None, ca_file: Path | None 
     if known is not None:
         authority = authority or known.authority
         server = known.url
-    return Contact(url=server.rstrip("/"), token=_read(token_file).strip(), authority=authority)
+    token = _read(token_file).strip()
+    if not (token.isascii() and token.isprintable()):
+        raise NoAnswer(f"{token_file} holds no token: one line of plain letters is wanted")
+    return Contact(url=server.rstrip("/"), token=token, authority=authority)
 
 
 def explanation(of: Contact, pod: str, node: str = "") -> Json:
@@ -63,16 +67,25 @@ def _read(path: Path) -> str:
         raise NoAnswer(f"{path} cannot be read: {what.lower()}") from None
 
 
+def _address(url: str) -> tuple[str, int]:
+    """Host and port of a scheduler.  Raises NoAnswer."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme == "https" and parts.hostname:
+            return parts.hostname, _PORT if parts.port is None else parts.port
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        pass
+    raise NoAnswer(f"{url!r} is no address of a scheduler: write https://HOST:PORT")
+
+
 def _ask(of: Contact, path: str) -> Json:
-    address = urlsplit(of.url)
-    if address.scheme != "https" or not address.hostname:
-        raise NoAnswer(f"{of.url!r} is no address of a scheduler: write https://HOST:PORT")
+    host, port = _address(of.url)
     try:
         trust = ssl.create_default_context(cadata=of.authority or None)
-    except ssl.SSLError:
+    except (ssl.SSLError, ValueError):
         raise NoAnswer(f"the authority to trust {of.url} by is no certificate: give PEM with --ca-file") from None
     trust.verify_flags &= ~ssl.VERIFY_X509_STRICT  # authorities of clusters are older than that rule
-    connection = http.client.HTTPSConnection(address.hostname, address.port or 10259, context=trust, timeout=_SECONDS)
+    connection = http.client.HTTPSConnection(host, port, context=trust, timeout=_SECONDS)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {of.token}"})
         response = connection.getresponse()
