@@ -79,6 +79,7 @@ def kubesched(
     *,
     kubeconfig: Path | None = None,
     flags: tuple[str, ...] = (),
+    verbosity: int = 5,
 ) -> Kubesched:
     """A kubesched that is not started yet.  Nobody is elected and the profile is `kubesched`, unless said otherwise."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -96,8 +97,8 @@ def kubesched(
     file = folder / "config.yaml"
     file.write_text(yaml.safe_dump(settings))
     port = free_port()
-    command = [sys.executable, "-m", "kubesched", "run", "--config", str(file), "--log-format=json", "-v=5"]
-    command += [f"--secure-port={port}", *flags]
+    command = [sys.executable, "-m", "kubesched", "run", "--config", str(file), "--log-format=json"]
+    command += [f"-v={verbosity}", f"--secure-port={port}", *flags]
 
     def ready() -> bool:
         return started.ask("/readyz").status == 200
