@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -87,14 +88,15 @@ class Judge:
         self.sometimes: dict[str, int] = {}  # what should happen now and then, and how often it did
         self.rested = False
         self._expected: dict[str, str] = {}  # uid → who is binding it right now
-        self._watches: list[tuple[str, Watch]] = []
+        self._watches: dict[str, Watch] = {}
+        self._marked: dict[str, None] = {}  # kinds with news
         for kind in WATCHED:
-            watch = stage.cluster.watch(kind, self._mark)
+            self._watches[kind] = watch = stage.cluster.watch(kind, partial(self._mark, kind))
             watch.take()
-            self._watches.append((kind, watch))
 
-    def _mark(self) -> None:
+    def _mark(self, kind: str) -> None:
         self.dirty = True
+        self._marked[kind] = None
 
     def blame(self, law: str, what: str) -> None:
         """A law is broken.  The first one counts."""
@@ -111,8 +113,9 @@ class Judge:
     def look(self) -> None:
         """Fold what happened in the store into the truth."""
         self.dirty = False
-        for kind, watch in self._watches:
-            for event in watch.take():
+        marked, self._marked = self._marked, {}
+        for kind in marked:
+            for event in self._watches[kind].take():
                 self.changes += 1
                 gone = event.type == "DELETED"
                 if kind == "Pod":
