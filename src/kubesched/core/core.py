@@ -8,8 +8,8 @@ next decision, and neither can starve the other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from typing import assert_never
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ParamSpec, TypeVar, assert_never
 
 from kubesched.api.kinds import CustomResource, Kind
 from kubesched.api.objects import Pod
@@ -40,8 +40,12 @@ from kubesched.framework.features import Features
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
 from kubesched.framework.records import Record, State
+from kubesched.framework.remarks import Remarks
 from kubesched.framework.steps import Answer
 from kubesched.framework.tools import Activate, Judge, Leaving, Note, WaitingPod, Wish
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Core:
@@ -89,6 +93,7 @@ class Core:
         self.flying = Flying(self)
         self.notes: list[Note] = []  # of plugins, since the last event
         self.verbosity = 4  # the finest remark of a plugin that anybody reads
+        self._remarks: Remarks | None = None  # of the attempt whose plugins are being asked
         self._wishes: deque[Wish] = deque()
         self._suspended: tuple[QueuedPod, Cycle, Profile, Attempt] | None = None
         self._started = False
@@ -194,7 +199,8 @@ class Core:
             cycle.objects = self.mirror.objects.fork()
             self._go_on(queued, cycle, profile, attempt(cycle, profile), None)
         else:
-            self._decided(queued, cycle, profile, schedule(cycle, profile, boards=self.boards))
+            decision = self.asking(cycle, schedule, cycle, profile, boards=self.boards)
+            self._decided(queued, cycle, profile, decision)
 
     def _cycle(self, info: PodInfo) -> Cycle:
         return Cycle(
@@ -212,7 +218,7 @@ class Core:
         """Carry an attempt on to its next question to an extender, or to its end."""
         self._suspended = None
         try:
-            step = next(steps) if answer is None else steps.send(answer)
+            step = self.asking(cycle, next, steps) if answer is None else self.asking(cycle, steps.send, answer)
         except StopIteration as done:
             cycle.nodes, cycle.objects = self.nodes, self.mirror.objects
             self._decided(queued, cycle, profile, done.value)
@@ -232,6 +238,14 @@ class Core:
             if decision.post_filter is not None and decision.post_filter.victims:
                 self.evictions.begin(queued.info, profile, decision)
             self.failing.unfit(queued, profile, decision)
+
+    def asking(self, cycle: Cycle, ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Ask what plugins are asked in; what they remark meanwhile belongs to this cycle."""
+        before, self._remarks = self._remarks, cycle.remarks
+        try:
+            return ask(*args, **kwargs)
+        finally:
+            self._remarks = before
 
     # ── wishes of plugins ────────────────────────────────────────────────────────────────────────────────────
 
@@ -260,6 +274,11 @@ class Core:
         return [WaitingPod(flight.info, flight.node, tuple(flight.holds)) for flight in held]
 
     def wish(self, wish: Wish) -> None:
+        if isinstance(wish, Note):
+            if wish.verbosity > self.verbosity:
+                return
+            if self._remarks is not None:
+                self._remarks.add(wish)
         self._wishes.append(wish)
 
     def pods(self, namespace: str | None = None) -> Iterable[PodInfo]:
@@ -311,8 +330,12 @@ class Core:
     def what_if(self, pod: Pod, *, given: Trial | None = None, exhaustive: bool = False) -> Decision:
         """Where would this pod go now?  `given` is a trial on this core's table, still open."""
         assert given is None or given.table is self.mirror.table, "the trial is on another table"
-        profile = self.profiles[pod.spec.scheduler_name]
-        return schedule(self._cycle(PodInfo(pod)), profile, exhaustive=exhaustive)
+        profile, cycle = self.profiles[pod.spec.scheduler_name], self._cycle(PodInfo(pod))
+        wishes, self._wishes = self._wishes, deque()
+        try:
+            return self.asking(cycle, schedule, cycle, profile, exhaustive=exhaustive)
+        finally:
+            self._wishes = wishes  # what a plugin wishes for when it is only asked is not granted
 
     def free(self, node: str) -> dict[str, int]:
         """What is left of a node, by resource."""

@@ -213,7 +213,7 @@ class Flight:
             status = extenders.bound(extender, answer)
             if status.ok or not extender.ignorable:
                 return status
-            self.decision.notes.append(f"extender {extender.url_prefix} is ignored: {status.message}")
+            self.decision.note(f"extender {extender.url_prefix} is ignored: {status.message}")
         return None
 
     def _bind_by_plugin(self) -> Course:
@@ -275,7 +275,7 @@ class Flight:
         try:
             steps.close()
         except Exception as problem:  # it would not stop, or broke on its way out
-            self.decision.notes.append(f"{whose}: {words(problem)}")
+            self.decision.note(f"{whose}: {words(problem)}")
 
     # ── the bind protocol ────────────────────────────────────────────────────────────────────────────────────
 
@@ -396,7 +396,7 @@ class Flight:
             try:
                 plugin.unreserve(self.cycle, self.info, self.node)
             except Exception as problem:
-                self.decision.notes.append(f"{name_of(plugin)}.unreserve: {words(problem)}")
+                self.decision.note(f"{name_of(plugin)}.unreserve: {words(problem)}")
 
     def land(self) -> None:
         """The pod is bound; tell those who want to know."""
@@ -406,7 +406,7 @@ class Flight:
             try:
                 plugin.post_bind(self.cycle, self.info, self.node)
             except Exception as problem:
-                self.decision.notes.append(f"{name_of(plugin)}.post_bind: {words(problem)}")
+                self.decision.note(f"{name_of(plugin)}.post_bind: {words(problem)}")
 
 
 def _worded(status: Status, point: str, plugin: str) -> Status:

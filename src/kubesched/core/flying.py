@@ -64,7 +64,7 @@ class Flying:
         core, info = self._core, flight.info
         if status.ok:
             self._leave(flight)
-            flight.land()
+            core.asking(flight.cycle, flight.land)
             core.life.move(info, "bound", flight.node)
             text = f"Successfully assigned {info.key} to {flight.node}"
             core.publish(info, flight.profile, "Scheduled", text, action="Binding")
@@ -86,7 +86,7 @@ class Flying:
     def abort(self, flight: Flight) -> None:
         """Take a flight back.  What becomes of the pod is the caller's to say."""
         self._leave(flight)
-        flight.unwind()
+        self._core.asking(flight.cycle, flight.unwind)
 
     def _leave(self, flight: Flight) -> None:
         uid = flight.info.uid
@@ -109,7 +109,7 @@ class Flying:
         """Resume a flight and see to what it wants next, until it has to wait for that or is over."""
         while True:
             try:
-                want = next(flight.course) if answer is None else flight.course.send(answer)
+                want = self._ask(flight, answer)
             except StopIteration as done:
                 self._end(flight, done.value)
                 return
@@ -118,6 +118,12 @@ class Flying:
             answer = self._grant(flight, want, self._token)
             if answer is None:
                 return
+
+    def _ask(self, flight: Flight, answer: Answer | None) -> Want:
+        """Resume a flight.  Raises StopIteration with its status when it is over."""
+        if answer is None:
+            return self._core.asking(flight.cycle, next, flight.course)
+        return self._core.asking(flight.cycle, flight.course.send, answer)
 
     def _grant(self, flight: Flight, want: Want, token: int) -> Answer | None:
         """See to a wish; its answer, where that is there already."""

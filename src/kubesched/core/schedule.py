@@ -71,7 +71,6 @@ def attempt(cycle: Cycle, profile: Profile, *, exhaustive: bool = False) -> Atte
     except Broken as broken:
         decision.outcome, decision.error, decision.nominate = Outcome.ERROR, broken.text, ""
         decision.accident = broken.accident
-    decision.notes.extend(cycle.notes)
     return decision
 
 
@@ -91,7 +90,9 @@ def _ask_everywhere(cycle: Cycle, profile: Profile, decision: Decision) -> dict[
 
 
 def _blank(cycle: Cycle, profile: Profile) -> Decision:
-    decision = Decision(cycle.pod, profile.name, cycle.number, cycle.now, cycle.table.share_names(), len(cycle.nodes))
+    decision = Decision(
+        cycle.pod, profile.name, cycle.number, cycle.now, cycle.table.share_names(), len(cycle.nodes), cycle.remarks
+    )
     decision.next_start = cycle.start
     return decision
 
@@ -217,7 +218,7 @@ def _try_nominated(cycle: Cycle, profile: Profile, decision: Decision) -> Genera
                 decision.feasible = left
                 return left
     except Broken as broken:
-        decision.notes.append(f"the nominated node {name} could not be judged: {broken.text}")
+        cycle.note(f"the nominated node {name} could not be judged: {broken.text}")
     return None
 
 

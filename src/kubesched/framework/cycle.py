@@ -21,6 +21,7 @@ from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.table import NodeTable
 from kubesched.cluster.trial import Trial
 from kubesched.framework.errors import KubeschedError
+from kubesched.framework.remarks import Remarks
 from kubesched.framework.status import Status
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ class Cycle:
         self.nominated = nominated or {}  # node name → pods that were promised room there
         self.skip_filter: set[str] = set()  # plugins whose pre_filter, or pre_score, said SKIP
         self.skip_score: set[str] = set()
-        self.notes: list[str] = []
+        self.remarks = Remarks()
         self.scratch: dict[type, Any] = {}
         self.judge: Callable[[Cycle, NodeInfo, Trial], Status] | None = None  # the core's; see fits()
 
@@ -98,7 +99,7 @@ class Cycle:
 
     def note(self, text: str) -> None:
         """Leave a remark in the Decision."""
-        self.notes.append(text)
+        self.remarks.add(text)
 
     def fits(self, node: NodeInfo, trial: Trial) -> Status:
         """Would the pod pass every filter on this node, with the trial's moves made?

@@ -16,6 +16,7 @@ import numpy as np
 
 from kubesched.api.time import Instant
 from kubesched.cluster.types import Rows, Scores
+from kubesched.framework.remarks import Remarks
 from kubesched.framework.status import SUCCESS, Code, Status, unresolvable
 from kubesched.framework.vector import Verdict
 
@@ -137,7 +138,16 @@ _NOBODY: frozenset[str] = frozenset()
 class Decision:
     """The account of one attempt.  Written by `schedule()` and the flight that follows; read by everyone else."""
 
-    def __init__(self, pod: PodInfo, profile: str, number: int, at: Instant, names: list[str], node_count: int) -> None:
+    def __init__(
+        self,
+        pod: PodInfo,
+        profile: str,
+        number: int,
+        at: Instant,
+        names: list[str],
+        node_count: int,
+        remarks: Remarks | None = None,
+    ) -> None:
         self.pod = pod.key
         self.uid = pod.uid
         self.profile = profile
@@ -165,7 +175,7 @@ class Decision:
         self._rejectors: frozenset[str] = _NOBODY
         self.pending: frozenset[str] = _NOBODY
         self.next_start = 0
-        self.notes: list[str] = []
+        self.remarks = Remarks() if remarks is None else remarks
 
     def __repr__(self) -> str:
         return f"Decision({self.pod!r}, {self.node or self.outcome.value})"
@@ -242,6 +252,14 @@ class Decision:
     def best(self) -> tuple[str, ...]:
         """The nodes tied for the highest total, by name."""
         return tuple(sorted(self.names[row] for row in self.best_rows.tolist()))
+
+    def note(self, text: str) -> None:
+        self.remarks.add(text)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the core and the plugins remarked on the way, sentence by sentence."""
+        return list(self.remarks)
 
     @property
     def placed(self) -> bool:

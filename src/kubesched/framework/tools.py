@@ -39,12 +39,16 @@ class Activate(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """A remark for the log."""
+    """A plugin's remark, for the log and the Decision."""
 
     plugin: str
     text: str
     values: tuple[tuple[str, str], ...] = ()
     verbosity: int = 4
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{name}={value}" for name, value in self.values)
+        return f"{self.plugin}: {self.text}" + (f" ({told})" if told else "")
 
 
 Wish: TypeAlias = Judge | Activate | Note
@@ -174,7 +178,10 @@ class Tools:
         return verbosity <= self.desk.verbosity
 
     def note(self, text: str, *, verbosity: int = 4, **values: object) -> None:
-        """Leave a log line: a constant text, and values beside it."""
+        """Leave a log line: a constant text, and values beside it.
+
+        What is noted while a pod is decided about, or on its way, is also in its Decision.
+        """
         pairs = tuple((name, str(value)) for name, value in values.items())
         self.desk.wish(Note(self.plugin, str(text), pairs, int(verbosity)))
 

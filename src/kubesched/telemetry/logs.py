@@ -188,7 +188,7 @@ class Log:
             for name, score in zip(names, totals, strict=False):
                 yield self._write(record.at, FINAL, {**about, "node": name, "score": score, "cause": record.because})
         if self.verbosity >= ATTEMPTS:
-            for note in decision.notes:
+            for note in decision.remarks.of_the_core():
                 yield self._write(record.at, REMARK, {**about, "note": note, "cause": record.because})
 
     # ── what else is said of a move ──────────────────────────────────────────────────────────────────────────

@@ -86,7 +86,7 @@ class BoardColumns:
 
     def fill(self, decision: Decision) -> None:
         if not self._board.fill(decision, self._version, np.roll(self._order, -(self._start % len(self._order)))):
-            decision.notes.append("the scores and verdicts of this attempt are no longer kept")
+            decision.note("the scores and verdicts of this attempt are no longer kept")
 
 
 def _copy(owner: Any) -> Any:
