@@ -245,9 +245,17 @@ def test_in_a_big_cluster_the_deep_checks_run_every_so_often() -> None:
         core.handle(Observed(pod(f"p{i}", on="n1")), Instant(0))
     core.life.tally["popped"] += 1
     with pytest.raises(BrokenInvariant, match="every attempt ends"):
-        for _ in range(checks.DEEP_EVERY):
+        for _ in range(checks.deep_every(core)):
             core.handle(Observed(bound(pod("p0"), "n1")), Instant(0))
-    assert core.position % checks.DEEP_EVERY == 0
+    assert core.position % checks.deep_every(core) == 0
+
+
+def test_the_larger_the_cluster_the_more_events_lie_between_deep_checks() -> None:
+    core = scheduler(node("n1", pods=9999), plugins=[Fit()])
+    for i in range(4 * checks.SMALL):
+        core.handle(Observed(pod(f"p{i}", on="n1")), Instant(0))
+        objects = i + 2
+        assert checks.deep_every(core) == 1 or checks.deep_every(core) > checks.EVENTS_AN_OBJECT * objects
 
 
 def test_the_quick_checks_always_run() -> None:

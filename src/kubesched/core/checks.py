@@ -1,8 +1,8 @@
 """The invariants, as code: what must hold after every event, whatever happened.
 
 Each check is a function that yields a sentence for every violation it finds.  Quick ones run after every event;
-deep ones, which recompute what is otherwise kept up to date step by step, run every so often, and always while
-the cluster is small.  A violation is our bug, never the user's: it stops the core.
+deep ones, which recompute what is otherwise kept up to date step by step, run always while the cluster is small,
+and the more rarely the larger it is: looking at everything must cost an event next to nothing.  A violation is our bug, never the user's: it stops the core.
 """
 
 from __future__ import annotations
@@ -21,19 +21,26 @@ if TYPE_CHECKING:
 
 Check: TypeAlias = "Callable[[Core], Iterator[str]]"
 
-DEEP_EVERY = 64  # events
+EVENTS_AN_OBJECT = 16  # between two deep checks, at least
 SLOW_ANSWERS = 1_000
 SMALL = 64  # pods: up to here, deep checks are as quick as any
 
 
 def check(core: Core) -> None:
     """Run the checks that are due.  Raises BrokenInvariant."""
-    small = len(core.mirror.pods) <= SMALL
     for name, look in QUICK.items():
         _run(core, name, look)
-    if small or core.position % DEEP_EVERY == 0:
+    if core.position % deep_every(core) == 0:
         for name, look in DEEP.items():
             _run(core, name, look)
+
+
+def deep_every(core: Core) -> int:
+    """How many events there are from one deep check to the next: a power of two, so that it seldom changes."""
+    pods = len(core.mirror.pods)
+    if pods <= SMALL:
+        return 1
+    return 1 << (EVENTS_AN_OBJECT * (pods + len(core.mirror.table.row_of))).bit_length()
 
 
 def check_deeply(core: Core) -> None:
