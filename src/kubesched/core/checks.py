@@ -1,8 +1,9 @@
 """The invariants, as code: what must hold after every event, whatever happened.
 
 Each check is a function that yields a sentence for every violation it finds.  Quick ones run after every event;
-deep ones, which recompute what is otherwise kept up to date step by step, run always while the cluster is small,
-and the more rarely the larger it is: looking at everything must cost an event next to nothing.  A violation is our bug, never the user's: it stops the core.
+deep ones, which recompute what is otherwise kept up to date step by step, run always while the cluster is small, and
+the more rarely the larger it is: looking at everything must cost an event next to nothing.  A violation is our bug,
+never the user's: it stops the core.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Check: TypeAlias = "Callable[[Core], Iterator[str]]"
 
 EVENTS_AN_OBJECT = 16  # between two deep checks, at least
 SLOW_ANSWERS = 1_000
-SMALL = 64  # pods: up to here, deep checks are as quick as any
+SMALL = 64  # objects: up to here, deep checks are as quick as any
 
 
 def check(core: Core) -> None:
@@ -37,10 +38,8 @@ def check(core: Core) -> None:
 
 def deep_every(core: Core) -> int:
     """How many events there are from one deep check to the next: a power of two, so that it seldom changes."""
-    pods = len(core.mirror.pods)
-    if pods <= SMALL:
-        return 1
-    return 1 << (EVENTS_AN_OBJECT * (pods + len(core.mirror.table.row_of))).bit_length()
+    objects = len(core.mirror.pods) + len(core.mirror.table.row_of)
+    return 1 if objects <= SMALL else 1 << (EVENTS_AN_OBJECT * objects).bit_length()
 
 
 def check_deeply(core: Core) -> None:
