@@ -46,7 +46,7 @@ def observe(core: Core, obj: KubeObject, gone: bool) -> None:
         else:
             _other(core, delta)
     problem = core.mirror.invalid.get(("Pod", obj.key)) if about_pod else None
-    if problem is not None and problem is not unread:
+    if problem is not None and not _told(problem, unread):
         _unreadable(core, problem)
 
 
@@ -201,6 +201,11 @@ def _is_there(core: Core, obj: Invalid) -> bool:
     """Whether a pod that could not be read is still there, readable or not."""
     now, seen = core.mirror.invalid.get(("Pod", obj.key)), core.mirror.pods.get(obj.key)
     return obj.uid in (other.uid for other in (now, seen) if other is not None)
+
+
+def _told(obj: Invalid, before: Invalid | None) -> bool:
+    """Whether all there is to say of a pod has been said: that was this one, and what is wrong is what was."""
+    return before is not None and (obj.uid, obj.error, obj.scheduler) == (before.uid, before.error, before.scheduler)
 
 
 def _unreadable(core: Core, obj: Invalid) -> None:
