@@ -185,7 +185,7 @@ STEPS = {
 OF_HOOKS["pre_bind"] = OF_HOOKS["bind"] = STEPS
 
 OF_BOARDS = {"sign_pod", "alike", "context", "outlook", "refilter", "rescore", "by_value"}
-HARMLESS = {*OF_BOARDS, "post_bind", "unreserve", "key", "less", "add_pod", "remove_pod"}
+HARMLESS = {*OF_BOARDS, "post_bind", "unreserve", "key", "less", "add_pod", "remove_pod", "spare"}
 """Hooks whose failure loses nothing: their pod is bound all the same."""
 
 

@@ -1,6 +1,6 @@
 """Small clusters with too many pods in them, and one pod that wants in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubesched.api.objects import KubeObject, Node, Pod, PodDisruptionBudget, read
@@ -104,14 +104,16 @@ class Crowd:
             PodInfo(wanted), Nodes(table, table.rows), self.mirror.objects, now=NOW, luck=luck, nominated=promised
         )
 
-    def decide(self, wanted: Pod, args: DefaultPreemptionArgs | None = None, **more: Any) -> Decision:
-        """What becomes of a pod."""
-        return schedule(self.cycle(wanted, **more), profile(args))
+    def decide(
+        self, wanted: Pod, args: DefaultPreemptionArgs | None = None, besides: Sequence[object] = (), **more: Any
+    ) -> Decision:
+        """What becomes of a pod, `besides` being plugins that have a say as well."""
+        return schedule(self.cycle(wanted, **more), profile(args, besides))
 
 
-def profile(args: DefaultPreemptionArgs | None = None) -> Profile:
+def profile(args: DefaultPreemptionArgs | None = None, besides: Sequence[object] = ()) -> Profile:
     plugins = NodeUnschedulable(), NodeResourcesFit(), VolumeRestrictions(), InterPodAffinity()
-    return Profile(*plugins, DefaultPreemption(args), tie="name")
+    return Profile(*plugins, *besides, DefaultPreemption(args), tie="name")
 
 
 def outcome(decision: Decision) -> tuple[str, list[str]]:

@@ -1,10 +1,13 @@
 """Random crowds: whoever is evicted is lower, is really needed, and nobody less missed would have done."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.plugins.preempting import Crowd, budget, node, outcome, pod, said
 
 from kubesched.api.objects import KubeObject, Node, Pod, PodDisruptionBudget
+from kubesched.framework.status import SUCCESS, Status
 
 NODES = ("n0", "n1", "n2", "n3")
 APPS = ("web", "db")
@@ -109,3 +112,50 @@ def test_the_victims_are_lower_and_needed_and_the_least_missed(
     assert sorted(victims) == sorted(one.name for one in possible[name])
     harms = {where: harm(gone, pods, budgets, wanted) for where, gone in possible.items()}
     assert harms[name] == min(harms.values())
+
+
+class Onlooker:
+    """Looks at who is on a node, and does not mind: with two filters that look, victims must be found by trying."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def filter(self, cycle: Any, pod: Any, node: Any) -> Status:
+        self.asked += 1
+        return SUCCESS
+
+
+@given(situations(), st.integers(0, 9), st.sampled_from([None, *NODES]), st.integers(-1, 5))
+def test_victims_worked_out_are_victims_found_by_trying(
+    situation: tuple[list[Node], list[Pod], list[PodDisruptionBudget], Pod],
+    offset: int,
+    promised: str | None,
+    priority: int,
+) -> None:
+    nodes, pods, budgets, wanted = situation
+    crowd = Crowd(*nodes, *pods, *budgets)
+    nominated = {promised: [pod("promised", priority, 1)]} if promised else {}
+    onlooker = Onlooker()
+    worked_out = crowd.decide(wanted, offset=offset, nominated=nominated)
+    tried = crowd.decide(wanted, offset=offset, nominated=nominated, besides=[onlooker])
+
+    assert worked_out.message == tried.message
+    assert worked_out.node == tried.node
+    if not tried.placed:
+        assert (outcome(worked_out), said(worked_out)) == (outcome(tried), said(tried))
+
+
+def test_nobody_is_taken_off_a_node_where_victims_can_be_worked_out() -> None:
+    crowd = Crowd(node("n0", 5), *(pod(f"p{i}", 0, 1, on="n0") for i in range(5)))
+    moved: list[str] = []
+    account = crowd.mirror.table.neighbours.account
+
+    def noting(info: Any, row: int, sign: int) -> None:
+        moved.append(info.name)
+        account(info, row, sign)
+
+    crowd.mirror.table.neighbours.account = noting
+    assert outcome(crowd.decide(pod("wanted", 1, 2))) == ("n0", ["p3", "p4"])
+    assert not moved
+    assert outcome(crowd.decide(pod("wanted", 1, 2), besides=[Onlooker()])) == ("n0", ["p3", "p4"])
+    assert "p4" in moved

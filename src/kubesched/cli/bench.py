@@ -28,6 +28,7 @@ NODES, PODS = 5_000, 1_000
 MANY_NODES = 50_000
 GOAL_WITH_MANY = 2_000  # pods a second
 _SECTIONS = ("preemption", "memory")
+_HEADINGS = ("workload", "nodes", "pods", "pods/s", "p50 µs", "p99 µs", "cpu µs", "kube-scheduler", "times", "goal")
 _ON_OFF = click.Choice(["on", "off"])
 
 
@@ -110,7 +111,7 @@ def _progress(what: str, total: int, quiet: bool) -> Iterator[Told | None]:
 
 def _print(rows: list[tuple[Workload, Figures]]) -> None:
     table = Table(box=None, header_style="bold", title=_machine(), title_justify="left", title_style="dim")
-    for heading in ("workload", "nodes", "pods", "pods/s", "p50 µs", "p99 µs", "cpu µs", "kube-scheduler", "times", "goal"):
+    for heading in _HEADINGS:
         table.add_column(heading, justify="left" if heading == "workload" else "right")
     for workload, one in rows:
         many = one.nodes == MANY_NODES

@@ -22,7 +22,7 @@ from kubesched.cluster.types import Rows, Scores
 from kubesched.framework.cycle import Cycle
 from kubesched.framework.decision import PostFilterResult, Rejected
 from kubesched.framework.errors import InternalError, KubeschedError, shown, words
-from kubesched.framework.hooks import NodeSubset, Nomination, Plugin, name_of
+from kubesched.framework.hooks import RESTLESS, NodeSubset, Nomination, Plugin, name_of
 from kubesched.framework.profile import MAX_SCORE, MIN_SCORE, Profile, Tiers
 from kubesched.framework.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from kubesched.framework.vector import Verdict
@@ -172,6 +172,8 @@ class Examiner:
         self._trial: Trial | None = None
         self._seen = 0
         self._scratch: dict[type, Any] = {}
+        self._minding: list[Tiers] | None = None  # see spare(); None: nobody has asked yet
+        self._fine: frozenset[int] = frozenset()
 
     def __call__(self, cycle: Cycle, node: NodeInfo, trial: Trial) -> Status:
         if trial is not self._trial:
@@ -183,6 +185,35 @@ class Examiner:
             return self._judge(cycle, node)
         finally:
             cycle.scratch = usual
+
+    def spare(self, cycle: Cycle, node: NodeInfo, others: Sequence[PodInfo]) -> Sequence[PodInfo] | Status | None:
+        """Who of `others` cannot stay beside the cycle's pod, worked out rather than tried; None: it must be tried.
+
+        It can be worked out where just one filter minds who is on the node, and offers to do it.
+        """
+        if self._minding is None:
+            try:
+                self._minding, self._fine = self._look_for_minding(cycle)
+            except Broken:
+                self._minding = []  # a trial will tell whose pod it costs
+        if not self._minding or node.row not in self._fine or node.name in cycle.nominated:
+            return None
+        answer = asked(_FILTER, self._minding[0].plugin, "spare", cycle, cycle.pod, node, others)
+        if isinstance(answer, Status):
+            return as_status(answer, self._minding[0].name, "spare")
+        if isinstance(answer, Sequence) and all(isinstance(one, PodInfo) for one in answer):
+            return answer
+        raise Broken(self._minding[0].name, f"{self._minding[0].name}.spare must return pods, not {shown(answer)}")
+
+    def _look_for_minding(self, cycle: Cycle) -> tuple[list[Tiers], frozenset[int]]:
+        """The one filter that minds who is on a node, if it offers spare; and the rows that pass all others."""
+        active = [tiers for tiers in self._profile.filters if tiers.name not in cycle.skip_filter]
+        minding = [tiers for tiers in active if not _blind(cycle, tiers.plugin)]
+        if len(minding) != 1 or not _offers_spare(minding[0].plugin):
+            return [], frozenset()
+        others = [tiers for tiers in active if tiers is not minding[0]]
+        nobody = Rejected([], 0)
+        return minding, frozenset(filter_rows(cycle, others, cycle.nodes, nobody).tolist())
 
     def _follow(self, cycle: Cycle, trial: Trial) -> None:
         for move in trial.log[self._seen :]:
@@ -210,6 +241,31 @@ class Examiner:
             if not status.ok:
                 return status
         return filter_node(cycle, self._profile, node)
+
+
+def _offers_spare(plugin: Plugin) -> bool:
+    """Whether it has a spare that goes with its filter: a class that changes the one must change the other."""
+    for owner in type(plugin).__mro__:
+        if "spare" in vars(owner):
+            return getattr(plugin, "spare", None) is not None
+        if "filter" in vars(owner) or "filter_all" in vars(owner):
+            return False
+    return False
+
+
+def _blind(cycle: Cycle, plugin: Plugin) -> bool:
+    """Whether a filter, for the cycle's pod, answers for a node the same whoever is on it: as boards want to know."""
+    if getattr(plugin, "board", None) != "node" or hasattr(plugin, "remove_pod") or hasattr(plugin, "refilter"):
+        return False
+    where = _FILTER
+    alike = (
+        asked(where, plugin, "alike", cycle, cycle.pod)
+        if hasattr(plugin, "alike")
+        else asked(where, plugin, "sign_pod", cycle.pod)
+    )
+    if alike is None or isinstance(alike, Status):
+        return False
+    return not hasattr(plugin, "outlook") or asked(where, plugin, "outlook", cycle, cycle.pod) is not RESTLESS
 
 
 def _tell(cycle: Cycle, profile: Profile, placed: bool, other: Any, node: NodeInfo) -> None:

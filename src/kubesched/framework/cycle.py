@@ -10,7 +10,7 @@ needs a `clone()` method, any other is shared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from kubesched.api.time import Instant
@@ -42,6 +42,15 @@ class NotWritten(KubeschedError):
         super().__init__("not found")
 
 
+class Examining(Protocol):
+    """Who answers for all filters at once."""
+
+    def __call__(self, cycle: Cycle, node: NodeInfo, trial: Trial) -> Status: ...
+    def spare(
+        self, cycle: Cycle, node: NodeInfo, others: Sequence[PodInfo]
+    ) -> Sequence[PodInfo] | Status | None: ...
+
+
 class Cycle:
     """One pod's attempt.  Plugins read it, and write scratch values and notes."""
 
@@ -69,7 +78,7 @@ class Cycle:
         self.skip_score: set[str] = set()
         self.remarks = Remarks()
         self.scratch: dict[type, Any] = {}
-        self.judge: Callable[[Cycle, NodeInfo, Trial], Status] | None = None  # the core's; see fits()
+        self.judge: Examining | None = None  # the core's; see fits()
 
     @property
     def table(self) -> NodeTable:
@@ -109,6 +118,14 @@ class Cycle:
         """
         assert self.judge is not None, "only a cycle run by the core can judge"
         return self.judge(self, node, trial)
+
+    def spare(self, node: NodeInfo, others: Sequence[PodInfo]) -> Sequence[PodInfo] | Status | None:
+        """Who of these pods cannot stay on the node beside the cycle's pod, if they all left and came back in turn.
+
+        A Status: it would not fit even without them.  None: that must be found out with fits(), on a trial.
+        """
+        assert self.judge is not None, "only a cycle run by the core can judge"
+        return self.judge.spare(self, node, others)
 
     def cloned_scratch(self) -> dict[type, Any]:
         return {kind: value.clone() if hasattr(value, "clone") else value for kind, value in self.scratch.items()}

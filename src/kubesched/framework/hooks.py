@@ -96,6 +96,19 @@ class Normalize(Protocol):
     def normalize_score(self, cycle: Cycle, pod: PodInfo, scores: Scores) -> Scores: ...
 
 
+class Spare(Protocol):
+    """A filter that can work out, without trying, whom its pod must be rid of on a node."""
+
+    def spare(
+        self, cycle: Cycle, pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo]
+    ) -> Sequence[PodInfo] | Status:
+        """As if all of `others`, who are on the node, left and came back one by one, each if the pod still passes.
+
+        Returns those who cannot come back, in the same order; a no where the pod does not pass even without them.
+        """
+        ...
+
+
 class Reserve(Protocol):
     def reserve(self, cycle: Cycle, pod: PodInfo, node: str) -> Status: ...
     def unreserve(self, cycle: Cycle, pod: PodInfo, node: str) -> None: ...
@@ -238,6 +251,7 @@ POINTS: dict[str, tuple[Method, ...]] = {
 HELPERS = (
     Method("add_pod", ("cycle", "pod", "other", "node")),
     Method("remove_pod", ("cycle", "pod", "other", "node")),
+    Method("spare", ("cycle", "pod", "node", "others")),
     Method("normalize_score", ("cycle", "pod", "scores")),
     Method("unreserve", _ON_NODE),
     Method("events_to_register", ()),

@@ -193,9 +193,7 @@ class NodeResourcesFit:
             if amount > capacity - node.requested(resource):
                 reasons.append(_insufficient(resource))
                 hopeless = hopeless or amount > capacity
-        if not reasons:
-            return SUCCESS
-        return Status(Code.UNRESOLVABLE, tuple(reasons)) if hopeless else unschedulable(*reasons)
+        return _no(reasons, hopeless) if reasons else SUCCESS
 
     def filter_all(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Verdict:
         wanted = cycle.find(_Wanted) or self._wanted(pod, cycle.objects)
@@ -208,6 +206,25 @@ class NodeResourcesFit:
                 lacking = lacking & (capacity > 0)
             verdict.reject(lacking, _insufficient(resource), unresolvable=amount > capacity)
         return verdict
+
+    def spare(
+        self, cycle: Cycle, pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo]
+    ) -> Sequence[PodInfo] | Status:
+        wanted = cycle.find(_Wanted) or self._wanted(pod, cycle.objects)
+        places = node.pods_allowed - (node.pod_count - len(others)) - 1
+        reasons = [TOO_MANY_PODS] if places < 0 else []
+        hopeless = False
+        left: dict[str, int] = {}
+        for resource, amount in wanted.amounts:
+            capacity = node.allocatable(resource)
+            if resource in wanted.devices and capacity <= 0:
+                continue
+            taken = node.requested(resource) - sum([other.usage.get(resource, 0) for other in others])
+            left[resource] = capacity - taken - amount
+            if left[resource] < 0:
+                reasons.append(_insufficient(resource))
+                hopeless = hopeless or amount > capacity
+        return _bring_back(others, places, left) if not reasons else _no(reasons, hopeless)
 
     def _wanted(self, pod: PodInfo, objects: Objects | None) -> _Wanted:
         requests = pod.requests
@@ -304,6 +321,23 @@ class NodeResourcesFit:
         if objects is not None and self._wanted(pod, objects).devices:
             return unschedulable("signature disabled when dra extended resources are used in the cluster")
         return (signed_requests(pod),)
+
+
+def _no(reasons: Sequence[str], hopeless: bool) -> Status:
+    return Status(Code.UNRESOLVABLE, tuple(reasons)) if hopeless else unschedulable(*reasons)
+
+
+def _bring_back(others: Sequence[PodInfo], places: int, left: dict[str, int]) -> list[PodInfo]:
+    """Let pods come back, one by one, where they find a place and enough of everything; returns the others."""
+    gone: list[PodInfo] = []
+    for other in others:
+        usage = other.usage
+        after = {resource: amount - usage.get(resource, 0) for resource, amount in left.items()}
+        if not places or min(after.values(), default=0) < 0:
+            gone.append(other)
+        else:
+            places, left = places - 1, after
+    return gone
 
 
 def _insufficient(resource: str) -> str:

@@ -235,19 +235,25 @@ def select_victims(cycle: Cycle, node: NodeInfo, lower: Sequence[PodInfo], budge
     Returns:
         why the pod does not fit even without all of them, if it does not.
     """
+    importance = _importance(cycle.now)
+    protected, others = budgets.split(sorted(lower, key=importance))
+    leaving = cycle.spare(node, (*protected, *others))
+    if leaving is None:
+        leaving = _try_without(cycle, node, (*protected, *others))
+    if isinstance(leaving, Status):
+        return leaving
+    victims = sorted(leaving, key=importance) if protected and others else leaving
+    shielded = {pod.uid for pod in protected}
+    return Victims(tuple(victims), sum(pod.uid in shielded for pod in victims))
+
+
+def _try_without(cycle: Cycle, node: NodeInfo, lower: Sequence[PodInfo]) -> Sequence[PodInfo] | Status:
+    """Take pods off a node and bring them back, one by one, where the cycle's pod still fits; returns the others."""
     with Trial(cycle.table) as trial:
         for other in lower:
             trial.evict(other, node.name)
         status = cycle.fits(node, trial)
-        if not status.ok:
-            return status
-        importance = _importance(cycle.now)
-        protected, others = budgets.split(sorted(lower, key=importance))
-        harmed = _bring_back(cycle, node, trial, protected)
-        victims = harmed + _bring_back(cycle, node, trial, others)
-    if protected and others:
-        victims.sort(key=importance)
-    return Victims(tuple(victims), len(harmed))
+        return _bring_back(cycle, node, trial, lower) if status.ok else status
 
 
 def _bring_back(cycle: Cycle, node: NodeInfo, trial: Trial, pods: Sequence[PodInfo]) -> list[PodInfo]:

@@ -19,6 +19,7 @@ POINT_NAMES: Mapping[str, str] = MappingProxyType(
         **{method.name: f"{point[0].upper()}{point[1:]}" for point, methods in POINTS.items() for method in methods},
         "add_pod": "PreFilterExtensionAddPod",
         "remove_pod": "PreFilterExtensionRemovePod",
+        "spare": "Filter",
         "normalize_score": "ScoreExtensionNormalize",
         "unreserve": "Unreserve",
         "sign_pod": "Sign",
