@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ import yaml
 
 from kubesched.assemble import profiles_of
 from kubesched.cli.main import FAILED, printable
+from kubesched.cli.plugging import classes_in
 from kubesched.config.defaults import complete
 from kubesched.config.editor_schema import editor_schema
 from kubesched.config.gates import features_of, gates_of
+from kubesched.config.joining import joined
 from kubesched.config.load import Loaded, Source, load_file, load_text
 from kubesched.config.outline import outline
 from kubesched.config.registry import Registry
@@ -98,12 +100,18 @@ def _say_note(file: Path | None, note: str) -> None:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def assembled(path: Path | None, features: Features) -> tuple[Loaded, dict[str, Profile]]:
+def assembled(
+    path: Path | None, features: Features, plugins: Iterable[Path] = ()
+) -> tuple[Loaded, dict[str, Profile]]:
     """A configuration and its profiles; the default where no file is given.  Raises ConfigError.
 
     Some faults only show when plugins are made, and are told with their place in the file too.
+
+    Args:
+        plugins: files with plugins that take part besides.
     """
-    registry = Registry(folder=Path() if path is None or str(path) == "-" else path.parent)
+    own = classes_in(plugins)
+    registry = Registry(own, Path() if path is None or str(path) == "-" else path.parent)
     if path is None:
         loaded = Loaded(complete(Configuration(), features), (), Source())
     elif str(path) == "-":
@@ -111,6 +119,7 @@ def assembled(path: Path | None, features: Features) -> tuple[Loaded, dict[str, 
         loaded = load_text(data, "standard input", features=features, registry=registry)
     else:
         loaded = load_file(path, features=features, registry=registry)
+    loaded = loaded._replace(configuration=joined(loaded.configuration, list(own), registry, features))
     try:
         return loaded, profiles_of(loaded.configuration, features=features, registry=registry)
     except ConfigError as error:

@@ -21,6 +21,7 @@ from kubesched.api.time import Instant
 from kubesched.cli.asked import asks_a_scheduler, explain_running
 from kubesched.cli.config import assembled
 from kubesched.cli.main import printable
+from kubesched.cli.plugging import plugin_files
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.config.gates import features_of, gates_of
 from kubesched.core.core import Core
@@ -35,6 +36,7 @@ from kubesched.framework.errors import KubeschedError
 from kubesched.framework.plain import plain
 
 _WARNINGS = 10  # shown one by one; a dump may be broken a thousand times over
+_REMARKS = {"text": 4, "wide": 10, "json": 0}  # how fine the remarks of plugins are that are shown
 
 
 class CannotExplain(KubeschedError):
@@ -56,6 +58,7 @@ class CannotExplain(KubeschedError):
     "--pod", "pod_file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True), help="The pod to ask about."
 )
 @click.option("--config", "config_file", metavar="FILE", type=click.Path(path_type=Path), help="The configuration.")
+@plugin_files
 @click.option("--node", metavar="NAME", help="Why not this node?")
 @click.option("-o", "--output", type=click.Choice(["text", "wide", "json"]), default="text", show_default=True)
 @click.option("--strict", is_flag=True, help="Refuse where something in the cluster cannot be read.")
@@ -69,6 +72,7 @@ def explain(
     files: tuple[Path, ...],
     pod_file: Path | None,
     config_file: Path | None,
+    plugins: tuple[Path, ...],
     node: str | None,
     output: str,
     strict: bool,
@@ -96,7 +100,7 @@ def explain(
         click.echo(resources.files("kubesched.explain").joinpath("decision.schema.json").read_text(), nl=False)
         return
     if running:
-        if files or pod_file or config_file or strict or feature_gates:
+        if files or pod_file or config_file or plugins or strict or feature_gates:
             raise click.UsageError(f"{running} is asked of a running scheduler, which needs no files and no settings")
         explain_running(running, node or "", output, server, token_file, ca_file)
         return
@@ -106,7 +110,7 @@ def explain(
         problem = "a pod of a running scheduler is named as NAMESPACE/NAME; of a cluster in files, say both"
         raise click.UsageError(f"{problem}: --cluster FILE --pod FILE")
     with _without_gc():
-        _answer(files, pod_file, config_file, node, output, strict, feature_gates)
+        _answer(files, pod_file, _scheduler(config_file, plugins, feature_gates), node, output, strict)
 
 
 @contextmanager
@@ -124,13 +128,13 @@ def _without_gc() -> Iterator[None]:
 def _answer(
     files: tuple[Path, ...],
     pod_file: Path,
-    config_file: Path | None,
+    scheduler: tuple[Core, list[str]],
     node: str | None,
     output: str,
     strict: bool,
-    feature_gates: str,
 ) -> None:
-    core, notes = _scheduler(config_file, feature_gates)
+    core, notes = scheduler
+    core.verbosity = _REMARKS[output]
     dump = read_dump((_named(path), _content(path)) for path in files)
     asked = read_pod(_content(pod_file), _named(pod_file), dump.priorities)
     _populate(core, dump, asked.pod)
@@ -160,10 +164,10 @@ def _content(path: Path) -> bytes:
         raise UnreadableFile(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
-def _scheduler(config_file: Path | None, feature_gates: str) -> tuple[Core, list[str]]:
+def _scheduler(config_file: Path | None, plugins: tuple[Path, ...], feature_gates: str) -> tuple[Core, list[str]]:
     """A scheduler as configured, and what there is to say about that.  Raises ConfigError."""
     features = features_of(gates_of(feature_gates))
-    loaded, profiles = assembled(config_file, features)
+    loaded, profiles = assembled(config_file, features, plugins)
     notes = [f"{config_file}: {note}" for note in loaded.notes]
     for profile in profiles.values():
         profile.tie = "name"

@@ -51,7 +51,13 @@ class Listening:
         self._story = [key_of(pod) for pod in story]
         self._explain = [key_of(pod) for pod in explain]
         self._account = Account((*self._story, *self._explain))
+        self._verbose = verbose
         self._log = Log(verbose) if verbose else None
+
+    @property
+    def verbosity(self) -> int:
+        """The finest remarks of plugins that are shown: an explanation has those of every day."""
+        return max(self._verbose, 4 if self._explain else 0)
 
     @property
     def listeners(self) -> list[Listener]:

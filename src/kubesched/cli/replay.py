@@ -13,15 +13,16 @@ import click
 from kubesched.api.time import Duration, Instant, format_duration, format_nano, parse_duration, parse_rfc3339
 from kubesched.assemble import build
 from kubesched.cli.listening import Listening, counted, explain, story_of, verbose
+from kubesched.cli.plugging import classes_in, plugin_files
 from kubesched.config.gates import features_of
 from kubesched.config.load import load
-from kubesched.config.registry import Registry
+from kubesched.config.registry import PluginClass, Registry
 from kubesched.core.core import Core
 from kubesched.core.messages import AnyEffect
 from kubesched.drive.journal import Entry, Head, JournalError, Reading
 from kubesched.drive.journal import replay as fold
 from kubesched.drive.tap import Tap
-from kubesched.framework.errors import ConfigError
+from kubesched.framework.errors import ConfigError, UnknownPlugin
 from kubesched.framework.profile import TieRule
 from kubesched.sim.simulation import plugins_of
 
@@ -38,6 +39,7 @@ DAY = 86_400 * 10**9
     type=click.Path(path_type=Path, file_okay=False),
     help="The folder that plugins' files in its configuration are relative to.  [default: the journal's]",
 )
+@plugin_files
 @story_of
 @explain
 @verbose
@@ -45,6 +47,7 @@ def replay(
     journal: Path,
     until: str | None,
     plugins_from: Path | None,
+    plugins: tuple[Path, ...],
     story: tuple[str, ...],
     explain: tuple[str, ...],
     verbose: int,
@@ -55,10 +58,10 @@ def replay(
     event has other effects than the journal says, 2 if the journal cannot be used.
     """
     reading = Reading(journal)
-    core = core_of(reading.head, journal, plugins_from or journal.parent)
+    core = core_of(reading.head, journal, plugins_from or journal.parent, classes_in(plugins))
     reading.kinds = core.own_kinds
-    core.verbosity = verbose
     listening = Listening(verbose, story, explain)
+    core.verbosity = listening.verbosity
     run = _Run(iter(reading), until)
     count = fold(run.entries(), Tap(core, *listening.listeners), seen=run.seen)
     for line in listening.told(run.first):
@@ -118,13 +121,18 @@ def moment_of(text: str, start: Instant) -> Instant:
     raise click.BadParameter(f"{text!r}: {expected}", param_hint="--until")
 
 
-def core_of(head: Head, path: Path, folder: Path) -> Core:
-    """A scheduler as the head of a journal describes it.  Raises JournalError."""
+def core_of(head: Head, path: Path, folder: Path, plugins: Mapping[str, PluginClass] | None = None) -> Core:
+    """A scheduler as the head of a journal describes it.  Raises JournalError.
+
+    Args:
+        folder: what the paths of plugins' files in its configuration are relative to.
+        plugins: classes by name that its configuration names without saying where they are.
+    """
     rules: Mapping[str, TieRule] = {rule: rule for rule in get_args(TieRule)}
     if head.tie not in rules:
         raise JournalError(f"{path}:1: tie: {head.tie!r} is no rule for ties; rules are {', '.join(rules)}")
     try:
-        features, registry = features_of(head.features), Registry(folder=folder)
+        features, registry = features_of(head.features), Registry(plugins, folder)
         configuration = load(head.config, features=features, registry=registry) if head.config else None
         core = build(
             configuration,
@@ -134,6 +142,8 @@ def core_of(head: Head, path: Path, folder: Path) -> Core:
             seed=head.seed,
             wait_for=head.wait_for,
         )
+    except UnknownPlugin as error:
+        raise JournalError(f"{path}:1: its head cannot be used: {error}; name its file with --plugin") from None
     except ConfigError as error:
         raise JournalError(f"{path}:1: its head cannot be used: {error}") from None
     made = plugins_of(core)

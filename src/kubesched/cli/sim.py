@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
+from msgspec import structs
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kubesched.api.time import Duration, format_duration, milliseconds, parse_duration
 from kubesched.cli.listening import Listening, counted, explain, story_of, verbose
 from kubesched.cli.main import printable
+from kubesched.cli.plugging import classes_in, plugin_files
+from kubesched.config.gates import features_of
+from kubesched.config.joining import joined
+from kubesched.config.registry import PluginClass, Registry
+from kubesched.config.schema import Configuration
 from kubesched.drive.tap import Listener, Moment
 from kubesched.framework.plain import plain
 from kubesched.sim.literate import read_page
@@ -49,6 +55,7 @@ class Span(click.ParamType[Duration]):
 @click.option("--seed", type=click.IntRange(-(1 << 63), (1 << 63) - 1), metavar="N", help="Instead of the file's own.")
 @click.option("--until", type=Span(), metavar="TIME", help="End after so much virtual time, such as 90s or 2h.")
 @click.option("--set", "changes", metavar="PATH=VALUE", multiple=True, help="Change the scenario: latency.write=50ms.")
+@plugin_files
 @click.option("--journal", type=click.Path(path_type=Path), help="Write the journal of the run here, for replay.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a page.")
 @story_of
@@ -59,6 +66,7 @@ def sim(
     seed: int | None,
     until: Duration | None,
     changes: tuple[str, ...],
+    plugins: tuple[Path, ...],
     journal: Path | None,
     as_json: bool,
     story: tuple[str, ...],
@@ -71,7 +79,7 @@ def sim(
     the same run.  Exit status 1 if an expectation is missed or something planned was refused by the cluster, 2 if
     the scenario itself cannot be played.
     """
-    scenarios = list(_scenarios(file, changes))
+    scenarios = list(_scenarios(file, changes, classes_in(plugins)))
     if journal is not None and len(scenarios) > 1:
         raise click.UsageError(f"--journal holds one run, and {file} has {len(scenarios)} scenarios")
     told, ok = [], True
@@ -79,7 +87,9 @@ def sim(
         listening = Listening(verbose, story, explain)
         with _progress(scenario, until, quiet=as_json or verbose > 0) as progress:
             heard: list[Listener] = [*listening.listeners, *progress]
-            played = play(scenario, seed=seed, until=until, journal=journal, verbosity=verbose, listeners=heard)
+            played = play(
+                scenario, seed=seed, until=until, journal=journal, verbosity=listening.verbosity, listeners=heard
+            )
         ok = ok and played.ok
         if as_json:
             told.append(_summary(played))
@@ -93,13 +103,24 @@ def sim(
         click.get_current_context().exit(1)
 
 
-def _scenarios(file: Path, changes: tuple[str, ...]) -> Iterator[Scenario]:
+def _scenarios(file: Path, changes: tuple[str, ...], own: Mapping[str, PluginClass]) -> Iterator[Scenario]:
+    """The scenarios of a file, with plugins of one's own in their schedulers.  Raises ConfigError."""
+    for scenario in _read(file, changes, own):
+        if not own:
+            yield scenario
+            continue
+        scheduler, features = scenario.scheduler or Configuration(), features_of(scenario.features)
+        scheduler = joined(scheduler, list(own), Registry(own), features)
+        yield structs.replace(scenario, scheduler=scheduler)
+
+
+def _read(file: Path, changes: tuple[str, ...], own: Mapping[str, PluginClass]) -> Iterator[Scenario]:
     if file.suffix == ".md":
         if changes:
             raise click.UsageError("--set changes a YAML scenario, not one of a page")
-        yield from (example.scenario for example in read_page(file).examples)
+        yield from (example.scenario for example in read_page(file, own).examples)
     else:
-        yield read_scenario(file, changes)
+        yield read_scenario(file, changes, own)
 
 
 # ── while it runs ────────────────────────────────────────────────────────────────────────────────────────────

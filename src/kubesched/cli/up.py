@@ -14,6 +14,7 @@ import click
 from kubesched.assemble import build
 from kubesched.cli.listening import Listening, counted, verbose
 from kubesched.cli.main import printable
+from kubesched.cli.plugging import classes_in, plugin_files
 from kubesched.config.gates import features_of, gates_of
 from kubesched.config.joining import joined
 from kubesched.config.load import load_file
@@ -52,14 +53,7 @@ class Zones(click.ParamType[tuple[str, ...]]):
 @click.option("--nodes-file", type=click.Path(path_type=Path), help="Node objects instead: YAML or JSON, also a List.")
 @click.option("--zones", type=Zones(), default=(), metavar="A,B,…", help="Zones of the nodes: names, or a number.")
 @click.option("--scheduler-config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration.")
-@click.option(
-    "--plugin",
-    "plugins",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="FILE",
-    help="A file with plugins of yours; they take part in every profile.",
-)
+@plugin_files
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,…", help="Feature gates of the scheduler.")
 @click.option("--no-scheduler", is_flag=True, help="Nobody schedules, so that another scheduler can.")
 @click.option("--port", type=click.IntRange(0, 65535), default=None, help=f"Where to listen; 0 for any. [{PORT}]")
@@ -120,15 +114,15 @@ def up(
 
 def _core(config: Path | None, plugins: tuple[Path, ...], features: Features) -> Core:
     """The scheduler.  Raises ConfigError."""
-    registry = Registry(folder=Path() if config is None else config.parent)
-    names = [name for file in plugins for name in registry.add_file(file)]
+    own = classes_in(plugins)
+    registry = Registry(own, Path() if config is None else config.parent)
     configuration = Configuration()
     if config is not None:
         loaded = load_file(config, features=features, registry=registry)
         for note in loaded.notes:
             click.echo(f"note: {config}: {printable(note)}", err=True)
         configuration = loaded.configuration
-    return build(joined(configuration, names, registry, features), features=features, registry=registry)
+    return build(joined(configuration, list(own), registry, features), features=features, registry=registry)
 
 
 def _nodes(

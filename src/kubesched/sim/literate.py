@@ -14,19 +14,20 @@ before it said is not told again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from kubesched.api.time import Duration, Instant, format_duration, milliseconds
 from kubesched.config.faults import Fault
+from kubesched.config.registry import PluginClass
 from kubesched.core.messages import Evict
 from kubesched.drive.tap import Moment
 from kubesched.framework.decision import Decision, Outcome
 from kubesched.framework.plain import plain
 from kubesched.framework.records import Record, State
-from kubesched.sim.reading import bytes_of, parse_scenario
+from kubesched.sim.reading import NO_PLUGINS, bytes_of, parse_scenario
 from kubesched.sim.scenario import InvalidScenario, Scenario
 
 TENTH: Duration = milliseconds(100)
@@ -65,18 +66,22 @@ class Page(Struct, frozen=True):
         return text
 
 
-def read_page(path: Path) -> Page:
-    """The page in a Markdown file.  Raises InvalidScenario."""
+def read_page(path: Path, plugins: Mapping[str, PluginClass] = NO_PLUGINS) -> Page:
+    """The page in a Markdown file.  Raises InvalidScenario.
+
+    Args:
+        plugins: classes of one's own that the schedulers of its scenarios may name.
+    """
     try:
         text = bytes_of(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidScenario([Fault("", f"is not UTF-8 text: {error}")], str(path)) from None
     heading = re.search(r"^# (.+)$", text, re.MULTILINE)
     page = Page(heading[1].strip() if heading else path.stem, text, ())
-    return structs.replace(page, examples=tuple(_examples(page, path)))
+    return structs.replace(page, examples=tuple(_examples(page, path, plugins)))
 
 
-def _examples(page: Page, path: Path) -> Iterator[Example]:
+def _examples(page: Page, path: Path, plugins: Mapping[str, PluginClass]) -> Iterator[Example]:
     example: Example | None = None
     for block in _FENCE.finditer(page.text):
         info, line = " ".join(block["info"].split()), page.text.count("\n", 0, block.start("text"))
@@ -85,7 +90,7 @@ def _examples(page: Page, path: Path) -> Iterator[Example]:
                 yield example
             before = _WRAPPED[info]
             data = before + block["text"].encode()
-            scenario = parse_scenario(data, str(path), path.parent, line - before.count(b"\n"))
+            scenario = parse_scenario(data, str(path), path.parent, line - before.count(b"\n"), plugins=plugins)
             example = Example(structs.replace(scenario, name=scenario.name or page.title), line=line)
         elif info == "expect":
             if example is None or example.answer is not None:

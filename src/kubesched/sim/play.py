@@ -108,7 +108,7 @@ def core_of(scenario: Scenario, checks: bool = True) -> Core:
         return build(
             scenario.scheduler,
             features=features_of(scenario.features),
-            registry=Registry(folder=Path(scenario.plugins_from)),
+            registry=Registry(scenario.plugins, Path(scenario.plugins_from)),
             tie=scenario.tie,
             seed=scenario.seed,
             checks=checks,

@@ -19,7 +19,7 @@ from kubesched.api.time import Duration, seconds
 from kubesched.config.faults import Fault, InvalidConfiguration, did_you_mean, shown
 from kubesched.config.gates import features_of
 from kubesched.config.load import load, load_file
-from kubesched.config.registry import Registry
+from kubesched.config.registry import PluginClass, Registry
 from kubesched.config.schema import Configuration
 from kubesched.config.yaml import Limits, line_of, parse
 from kubesched.framework.errors import ConfigError
@@ -60,16 +60,22 @@ KIND_WORDS: Mapping[str, str] = {
 }
 
 
-def read_scenario(path: Path, changes: Iterable[str] = ()) -> Scenario:
+NO_PLUGINS: Mapping[str, PluginClass] = {}
+
+
+def read_scenario(
+    path: Path, changes: Iterable[str] = (), plugins: Mapping[str, PluginClass] = NO_PLUGINS
+) -> Scenario:
     """The scenario in a YAML file, `-` for standard input.  Raises InvalidScenario.
 
     Args:
         changes: fields to set, as `latency.write=50ms` or `workloads[0].count=500`.
+        plugins: classes of one's own that its scheduler may name.
     """
     data, file, folder = bytes_of(path), str(path), path.parent
     if file == "-":
         file, folder = "standard input", Path()
-    return parse_scenario(data, file, folder, changes=changes)
+    return parse_scenario(data, file, folder, changes=changes, plugins=plugins)
 
 
 def bytes_of(path: Path) -> bytes:
@@ -85,7 +91,12 @@ def bytes_of(path: Path) -> bytes:
 
 
 def parse_scenario(
-    data: bytes, file: str = "", folder: Path | None = None, line: int = 0, changes: Iterable[str] = ()
+    data: bytes,
+    file: str = "",
+    folder: Path | None = None,
+    line: int = 0,
+    changes: Iterable[str] = (),
+    plugins: Mapping[str, PluginClass] = NO_PLUGINS,
 ) -> Scenario:
     """The scenario in some bytes.  Raises InvalidScenario.
 
@@ -93,6 +104,7 @@ def parse_scenario(
         folder: what paths in it are relative to.
         line: how many lines stand before these bytes in the file.
         changes: fields to set before it is read.
+        plugins: classes of one's own that its scheduler may name.
     """
     try:
         tree = parse(data, file, LIMITS)
@@ -100,12 +112,7 @@ def parse_scenario(
             tree = changed(tree, change)
     except InvalidConfiguration as error:
         raise InvalidScenario(_moved(error.faults, line), file) from None
-    return scenario_of(tree, file, folder or Path(), line)
-
-
-def scenario_of(tree: Any, file: str, folder: Path, line: int = 0) -> Scenario:
-    """The scenario a document describes.  Raises InvalidScenario."""
-    reader = _Reader(tree, file, folder, line)
+    reader = _Reader(tree, file, folder or Path(), line, plugins)
     scenario = reader.scenario()
     reader.refuse()
     return scenario
@@ -114,8 +121,8 @@ def scenario_of(tree: Any, file: str, folder: Path, line: int = 0) -> Scenario:
 class _Reader:
     """Reads one document."""
 
-    def __init__(self, tree: Any, file: str, folder: Path, line: int) -> None:
-        self._tree, self._file, self._folder, self._line = tree, file, folder, line
+    def __init__(self, tree: Any, file: str, folder: Path, line: int, plugins: Mapping[str, PluginClass]) -> None:
+        self._tree, self._file, self._folder, self._line, self._plugins = tree, file, folder, line, plugins
         self._faults: list[Fault] = []
 
     def refuse(self) -> None:
@@ -140,6 +147,7 @@ class _Reader:
             actors=self._actors(fields),
             scheduler=self._scheduler(fields, features_of(features)),
             tie=fields.choice("tie", TIES, "seeded"),  # type: ignore[arg-type]  # one of TIES
+            plugins=self._plugins,
             features=features,
             cluster=tuple(cluster),
             planned=(*later, *self._entries(fields, "events", at_required=True)[1]),
@@ -211,9 +219,11 @@ class _Reader:
             if written is None:
                 return None
             if isinstance(written, str):
-                return load_file(self._folder / written, features=features).configuration
+                file = self._folder / written
+                registry = Registry(self._plugins, file.parent)
+                return load_file(file, features=features, registry=registry).configuration
             if isinstance(written, Mapping):
-                return load(written, features=features, registry=Registry(folder=self._folder))
+                return load(written, features=features, registry=Registry(self._plugins, self._folder))
         except InvalidConfiguration as error:
             if isinstance(written, str):
                 raise InvalidScenario(error.faults, error.file) from None

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from kubesched.api.time import Duration
 from kubesched.config.faults import InvalidConfiguration
+from kubesched.config.registry import PluginClass
 from kubesched.config.schema import Configuration
 from kubesched.framework.profile import TieRule
 from kubesched.sim.expectation import Expectation
@@ -107,6 +108,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         seed: of the scheduler's luck and the world's; the same seed plays the same run.
         until: when it ends; where None, when nothing new has happened for ten minutes.
         scheduler: its configuration; kube-scheduler's default where None.
+        plugins: classes of one's own that `scheduler` may name, by name.
         features: feature gates, by the names Kubernetes gives them.
         actors: kubelets and controllers that play; nobody where None.
         cluster: what is there when the run begins.
@@ -119,6 +121,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     until: Duration | None = None
     latency: Latency = Latency()
     scheduler: Configuration | None = None
+    plugins: Mapping[str, PluginClass] = {}
     tie: TieRule = "seeded"
     features: Mapping[str, bool] = {}
     actors: Playing | None = None
