@@ -18,6 +18,7 @@ from kubesched.api.objects import KINDS, Invalid, KubeObject, Node, Pod
 from kubesched.api.quantity import resource_amount
 from kubesched.cluster.objects import Objects, version
 from kubesched.cluster.podinfo import PodInfo
+from kubesched.cluster.sharing import Sharing
 from kubesched.cluster.table import NodeTable
 
 
@@ -47,6 +48,7 @@ class Mirror:
         self.invalid: dict[tuple[str, str], Invalid] = {}  # by (kind, key)
         self.placed: dict[str, Tracked] = {}  # by uid
         self.duplicates = 0  # messages that told nothing new
+        self._sharing = Sharing()
 
     # ── observing ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -62,7 +64,10 @@ class Mirror:
         if _is_old(obj, seen) or _is_old(obj, unread):
             self.duplicates += 1
             return []
-        info = PodInfo(obj) if isinstance(obj, Pod) else None
+        info = None
+        if isinstance(obj, Pod):
+            obj = self._sharing.pod(obj)
+            info = PodInfo(obj)
         problem = obj if isinstance(obj, Invalid) else _problem(obj, info)
         before = [self._remove(seen)] if seen is not None and seen.uid != obj.uid else []
         if problem is not None:
