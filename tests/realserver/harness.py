@@ -90,7 +90,7 @@ class RealCluster:
         self.tokens = {user: secrets.token_urlsafe(32) for user in self._groups()}
         self.serving = pki.Authority("kubesched-test-serving")
         self.clients = pki.Authority("kubesched-test-clients")
-        self._etcd_port = free_port()
+        self.etcd_port = free_port()
         self._others: list[Server] = []
         self._proxies: list[TcpProxy] = []
         self._kubeconfigs = 0
@@ -306,7 +306,7 @@ class RealCluster:
         (self.directory / "audit-policy.yaml").write_text(yaml.safe_dump(policy))
 
     def _etcd(self) -> Server:
-        clients = f"http://127.0.0.1:{self._etcd_port}"
+        clients = f"http://127.0.0.1:{self.etcd_port}"
         peers = f"http://127.0.0.1:{free_port()}"
         command = _command("etcd", {
             "data-dir": str(self.directory / "etcd"),
@@ -327,7 +327,7 @@ class RealCluster:
             "advertise-address": "127.0.0.1",
             "endpoint-reconciler-type": "none",     # nobody reaches it through the `kubernetes` service
             "secure-port": str(self.port),
-            "etcd-servers": f"http://127.0.0.1:{self._etcd_port}",
+            "etcd-servers": f"http://127.0.0.1:{self.etcd_port}",
             "etcd-compaction-interval": options.compaction_interval,
             "tls-cert-file": str(files / "apiserver.crt"),
             "tls-private-key-file": str(files / "apiserver.key"),
@@ -362,7 +362,7 @@ class RealCluster:
 
     def _etcd_call(self, path: str, body: Mapping[str, Any]) -> Any:
         """Ask etcd over its JSON gateway."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._etcd_port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.etcd_port, timeout=30)
         try:
             connection.request("POST", path, json.dumps(body))
             response = connection.getresponse()

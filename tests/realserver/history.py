@@ -10,9 +10,11 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, NamedTuple
 
 JSON_STORAGE = {"storage-media-type": "application/json"}
@@ -36,7 +38,7 @@ class History:
 
     def __init__(self, port: int, listen: Callable[[Version], None]) -> None:
         self._port, self._listen = port, listen
-        self._connection: http.client.HTTPConnection | None = None
+        self._socket: socket.socket | None = None
         self._over = False
         self.failed: BaseException | None = None
         self._begun = threading.Event()
@@ -49,8 +51,8 @@ class History:
 
     def __exit__(self, *_: object) -> None:
         self._over = True
-        if self._connection is not None and self._connection.sock is not None:
-            self._connection.sock.shutdown(2)
+        if self._socket is not None:
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join(30)
 
     def _follow(self) -> None:
@@ -62,15 +64,20 @@ class History:
 
     def _read(self) -> None:
         """The whole past, then everything as it happens."""
-        self._connection = http.client.HTTPConnection("127.0.0.1", self._port)
-        span = {"key": _base64(_FIRST), "range_end": _base64(_BEHIND)}
-        self._connection.request("POST", "/v3/kv/range", json.dumps(span))
-        there = json.loads(self._connection.getresponse().read())
-        for kv in there.get("kvs", ()):
-            self._tell(kv, gone=False)
-        start = str(int(there["header"]["revision"]) + 1)
-        self._connection.request("POST", "/v3/watch", json.dumps({"create_request": {**span, "start_revision": start}}))
-        response = self._connection.getresponse()
+        with closing(http.client.HTTPConnection("127.0.0.1", self._port)) as connection:
+            span = {"key": _base64(_FIRST), "range_end": _base64(_BEHIND)}
+            connection.request("POST", "/v3/kv/range", json.dumps(span))
+            there = json.loads(connection.getresponse().read())
+            for kv in there.get("kvs", ()):
+                self._tell(kv, gone=False)
+            start = str(int(there["header"]["revision"]) + 1)
+            wanted = {"create_request": {**span, "start_revision": start}}
+            connection.request("POST", "/v3/watch", json.dumps(wanted))
+            self._socket = connection.sock
+            with connection.getresponse() as response:
+                self._watch(response)
+
+    def _watch(self, response: http.client.HTTPResponse) -> None:
         while line := response.readline():
             result = json.loads(line)["result"]
             if result.get("canceled"):
