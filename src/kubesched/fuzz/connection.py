@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kubesched.api.time import Duration, Instant, milliseconds, seconds
 from kubesched.apiserver.store import Watch, WatchEvent
@@ -36,6 +36,7 @@ _FAILURES = (
     Failure("Timeout", "request did not complete within the allowed duration", 504, "unknown"),
     Failure("Unreachable", "connection reset by peer", 0, "unknown"),
 )
+_NOS = {"refused": _REFUSALS, "failed": _FAILURES}
 
 
 class Sent:
@@ -58,6 +59,16 @@ class News(NamedTuple):
     gone: bool = False
 
 
+class Line(Protocol):
+    """What may go wrong with news of one kind."""
+
+    def hush(self, until: Instant) -> None: ...
+
+    def gap(self, until: Instant) -> None: ...
+
+    def echo(self, times: int) -> None: ...
+
+
 class Connection:
     """One scheduler's connection, from its start to its death."""
 
@@ -71,6 +82,16 @@ class Connection:
         self._inbox: deque[News] = deque()
         self._known: dict[str, dict[str, Json]] = {}  # what has been put into the inbox, by kind and key
         self._streams: dict[str, _Stream] = {}
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """What the core must have been told of before it schedules."""
+        return WATCHED
+
+    @property
+    def leading(self) -> bool:
+        """Whether its scheduler may schedule."""
+        return True
 
     # ── the beginning and the end ────────────────────────────────────────────────────────────────────────────
 
@@ -104,7 +125,8 @@ class Connection:
 
     # ── news ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def stream(self, kind: str) -> _Stream:
+    def stream(self, kind: str) -> Line:
+        """Where news of a kind come in, and can be harmed."""
         return self._streams[kind]
 
     def known(self, kind: str) -> dict[str, Json]:
@@ -166,13 +188,9 @@ class Connection:
             case "late":
                 stage.later(milliseconds(stage.plan.weather.patience), partial(self._answer, sent, _UNKNOWN))
                 stage.later(after, partial(self._carry_out, sent))
-            case "refused":
+            case "refused" | "failed" as how:
                 sent.alive = False
-                which = stage.tape.choice(_REFUSALS, "refusal", *mishap.place)  # type: ignore[union-attr]  # there is one
-                stage.later(wait, partial(self._answer, sent, Answer(failure=which)))
-            case "failed":
-                sent.alive = False
-                which = stage.tape.choice(_FAILURES, "failure", *mishap.place)  # type: ignore[union-attr]  # there is one
+                which = stage.tape.choice(_NOS[how], how, mishap)
                 stage.later(wait, partial(self._answer, sent, Answer(failure=which)))
 
     def _carry_out(self, sent: Sent, answering: bool = False) -> None:

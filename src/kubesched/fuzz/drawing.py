@@ -36,6 +36,7 @@ MODES: tuple[Mode, ...] = ("small", "random", "liveness")
 FAULT_NAMES = ("requests", "news", "crashes", "people")
 _OUTCOMES: tuple[Outcome, ...] = ("lost", "timeout-after-apply", "late", "refused", "failed", "slow", "twice")
 _EFFECTS = ("Bind", "PatchPod", "Evict", "ReadPod", "Publish", "Call")
+_WIRE = ("Watch", "List", "Lease")
 _RATES = (0.02, 0.1, 0.3, 0.6)
 _LAGS = (1, 1, 10, 200, 1_000, 5_000, 20_000)
 _NEWS = ("Node", "Pod", "Pod", "PersistentVolumeClaim", "PersistentVolume", "PodDisruptionBudget")
@@ -72,6 +73,7 @@ class _Artist:
             scheduler=self._scheduler(),
             weather=self._weather(),
             custom=self._custom(),
+            patient=120_000 if self._theme.wire else 60_000,
             cluster=tuple(cluster),
             happenings=tuple(happenings),
         )
@@ -196,7 +198,7 @@ class _Artist:
             lag |= {kind: luck.choice(_LAGS) for kind in dict.fromkeys(_NEWS) if luck.random() < 0.6}
         chances: dict[str, dict[Outcome, float]] = {}
         if "requests" in self._faults and luck.random() < 0.75:
-            for effect in _EFFECTS:
+            for effect in (*_EFFECTS, *(_WIRE if self._theme.wire else ())):
                 if luck.random() < 0.6:
                     chosen = [outcome for outcome in _OUTCOMES if luck.random() < 0.4]
                     rate = luck.choice(_RATES)
@@ -216,10 +218,10 @@ class _Artist:
 
     def _custom(self) -> Custom:
         luck, theme = self._luck, self._theme
-        kubelet = luck.choice((0, 5, 200, 2_000))
+        kubelet = luck.choice((5, 200, 2_000) if theme.wire else (0, 5, 200, 2_000))
         return Custom(
             kubelet=kubelet,
-            grace=bool(kubelet) and luck.random() < 0.5,
+            grace=bool(theme.wire) or (bool(kubelet) and luck.random() < 0.5),
             life=luck.choice((0, 0, 3_000, 20_000)) if kubelet else 0,
             recreate=luck.choice((0, 0, 1, 4)),
             recreate_after=luck.choice((1, 500, 3_000)),
@@ -228,6 +230,7 @@ class _Artist:
             rival=theme.rival,
             provisioner=theme.volumes,
             extender=theme.extender,
+            wire=theme.wire,
         )
 
     def _scheduler(self) -> Json:

@@ -24,6 +24,7 @@ from kubesched.fuzz import liveness, safety
 from kubesched.fuzz.connection import Connection, Sent, remember
 from kubesched.fuzz.oracle import View
 from kubesched.fuzz.plan import Json
+from kubesched.fuzz.wired import LEASE, Wired
 from kubesched.fuzz.witness import Account
 from kubesched.sim.cluster import WATCHED
 
@@ -43,6 +44,7 @@ LAWS: Mapping[str, str] = {
     "S9": "no pod is tried while a higher one is ready",
     "S10": "no bind of ours breaks a required rule about other pods, ports, claims or spread",
     "S11": "room is promised to waiting pods only",
+    "S12": "nobody writes who does not lead",
     "S15": "nobody's view of a kind goes back in time",
     "S16": "what is remembered is bounded by what is there",
     "S17": "the core never raises",
@@ -86,6 +88,7 @@ class Judge:
         self.ours: set[str] = set()  # uids of pods that the schedulers under test have bound
         self.rooms: dict[str, list[tuple[int, Mapping[str, int]]]] = {}  # node → (version, room), as they were
         self.sometimes: dict[str, int] = {}  # what should happen now and then, and how often it did
+        self.history: dict[str, Json] = {}  # resource version → the object as it was, where the wire is played
         self.rested = False
         self._expected: dict[str, str] = {}  # uid → who is binding it right now
         self._watches: dict[str, Watch] = {}
@@ -117,6 +120,8 @@ class Judge:
         for kind in marked:
             for event in self._watches[kind].take():
                 self.changes += 1
+                if self.stage.plan.custom.wire:
+                    self.history[event.obj["metadata"]["resourceVersion"]] = event.obj
                 gone = event.type == "DELETED"
                 if kind == "Pod":
                     self._pod_changed(event.obj, gone)
@@ -186,6 +191,14 @@ class Judge:
         if self.dirty:
             self.look()
         return account.believed(self.truth, self.ours)
+
+    def writes(self, connection: Wired, what: str, about: str) -> None:
+        """A write begins; where there is a Lease, only whoever holds it may begin one."""
+        if self.stage.plan.custom.wire == "elected":
+            lease = self.stage.cluster.find("Lease", LEASE.namespace, LEASE.name)
+            holder = "" if lease is None else (lease.get("spec") or {}).get("holderIdentity")
+            if holder != connection.identity:
+                self.blame("S12", f"{connection.identity} writes ({what} {about}), and {holder or 'nobody'} leads")
 
     def arriving(self, connection: Connection, sent: Sent) -> None:
         """A request is about to be carried out."""

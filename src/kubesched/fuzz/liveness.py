@@ -33,7 +33,7 @@ def at_rest(judge: Judge) -> None:
             judge.raised(account.process, error)
         _beliefs(judge, core)
         _leftovers(judge, account, core)
-        for pod in judge.truth.pods.values():
+        for pod in judge.truth.pods.values() if account.connection.leading else ():
             if _ours_to_place(pod, core):
                 _waiting(judge, account, core, pod)
 

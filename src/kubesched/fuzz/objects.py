@@ -39,12 +39,14 @@ class Theme(Struct, frozen=True, kw_only=True):
     moods: bool
     rival: bool
     extender: str
+    wire: str
     big: bool  # pods so big that few fit
     changes: tuple[str, ...]
 
     @classmethod
     def drawn(cls, luck: Random) -> Theme:
-        names = [name for name in cls.__struct_fields__ if name not in ("extender", "changes", "rival", "moods")]
+        rare = ("extender", "changes", "rival", "moods", "wire")
+        names = [name for name in cls.__struct_fields__ if name not in rare]
         on = {name: luck.random() < 0.35 for name in names}
         changes = [*_ALWAYS, *(kind for kind in _SOMETIMES if luck.random() < 0.5)]
         for flag, kind in (("gates", "gates off"), ("budgets", "budget"), ("poison", "poison")):
@@ -52,7 +54,10 @@ class Theme(Struct, frozen=True, kw_only=True):
         changes += ["volume", "delete claim"] if on["volumes"] else []
         extender = luck.choice(MANNERS) if luck.random() < 0.12 else ""
         rival, moods = luck.random() < 0.1, luck.random() < 0.1
-        return cls(**on, rival=rival, moods=moods, extender=extender, changes=tuple(changes))
+        wire = luck.choice(("alone", "elected", "elected")) if luck.random() < 0.1 else ""
+        if wire:
+            rival, extender = False, ""
+        return cls(**on, rival=rival, moods=moods, extender=extender, wire=wire, changes=tuple(changes))
 
 
 class Drawn:

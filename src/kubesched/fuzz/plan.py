@@ -164,6 +164,8 @@ class Custom(_Part, frozen=True):
         same_name: under its own name; else under a new one.
         chatter: every so often a node or a pod is written that nobody meant to change; 0 for never.
         rival: another scheduler serves every pod too.
+        wire: the schedulers talk to a whole API server through the client they have in production: "" (they do not),
+            alone, elected (two of them, and a Lease).
         extender: what a played extender does: "" (there is none), well, strict, hanging, evil, binding.
     """
 
@@ -176,6 +178,7 @@ class Custom(_Part, frozen=True):
     chatter: int = 0
     rival: bool = False
     provisioner: bool = False
+    wire: str = ""
     extender: str = ""
 
 

@@ -53,7 +53,7 @@ def play(plan: Plan, *, thorough: int = THOROUGH, tracing: bool = False, journal
     return Played(
         plan=plan,
         broken=stage.judge.broken,
-        events=subject.events,
+        events=sum(process.events for process in stage.processes.values() if process.ours),
         faults=stage.faults + stage.judge.lost,
         seconds=(stage.now - stage.start) / 1e9,
         binds=stage.judge.binds,

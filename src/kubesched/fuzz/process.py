@@ -58,8 +58,8 @@ class Process:
         self.lives += 1
         self.core = core = self._build()
         self._tap = Tap(core, self._told)
-        self.connection = Connection(self.stage, self.name)
-        core.unsynced.update(self.stage.kinds)
+        self.connection = self.stage.connect(self.name, self.lives)
+        core.unsynced.update(self.connection.waits_for)
         if self.journal_at is not None:
             self._open_journal(self.journal_at, core)
         self._alarm = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubesched.api.time import seconds
 from kubesched.core.messages import AnyEffect, Bind, Evict, PatchPod, Publish
 from kubesched.drive.tap import Moment
 from kubesched.framework.decision import Decision
@@ -18,6 +19,7 @@ from kubesched.fuzz.witness import Account, Chosen
 if TYPE_CHECKING:
     from kubesched.fuzz.judge import Judge
 
+ATTEMPTS_A_SECOND = 20  # and as many more as there are changes
 ROUNDS_AT_MOST = 12  # of one preemptor, faults not counted
 
 
@@ -68,6 +70,7 @@ def _moved(judge: Judge, account: Account, record: Record) -> None:
 def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -> None:
     uid = decision.uid
     account.attempts[uid] += 1
+    _at_leisure(judge, account, decision)
     (account.failed.add if decision.error else account.failed.discard)(uid)
     account.turned_away.discard(uid)
     pod = account.view.pods.get(decision.pod)
@@ -83,6 +86,17 @@ def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -
         account.flushed.discard(uid)
         if decision.post_filter is not None and decision.post_filter.victims:
             _preempts(judge, account, pod, decision)
+
+
+def _at_leisure(judge: Judge, account: Account, decision: Decision) -> None:
+    """Whoever is tried and tried again within a second, though nothing changes, is in the way of everybody else."""
+    now, changes = judge.stage.now, judge.changes
+    since, changes_then, times = account.pressure.get(decision.uid, (now, changes, 0))
+    if now - since > seconds(1):
+        since, changes_then, times = now, changes, 0
+    account.pressure[decision.uid] = since, changes_then, times + 1
+    if times > ATTEMPTS_A_SECOND + changes - changes_then:
+        judge.blame("L3", f"pod {decision.pod} was tried {times} times within a second")
 
 
 def _in_order(judge: Judge, account: Account, pod: PodFacts, told: Moment) -> None:

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from functools import partial
 
 from kubesched.api.time import Duration, Instant, milliseconds, parse_rfc3339, seconds
+from kubesched.apiserver.inprocess import InProcess
+from kubesched.apiserver.server import ApiServer
 from kubesched.apiserver.status import ApiError
+from kubesched.apiserver.store import Store
 from kubesched.assemble import build
 from kubesched.config.load import load
 from kubesched.config.registry import Registry
@@ -18,18 +21,21 @@ from kubesched.core.core import Core
 from kubesched.core.messages import AnyEffect, Bind, Call, Commanded, Evict, PatchPod, Publish, ReadPod
 from kubesched.drive.agenda import Action, Agenda
 from kubesched.drive.requests import split
-from kubesched.fuzz.connection import News
+from kubesched.fuzz.connection import Connection, News
 from kubesched.fuzz.extender import PlayedExtender
 from kubesched.fuzz.judge import Judge
 from kubesched.fuzz.people import People
-from kubesched.fuzz.plan import Alter, Crash, Echo, Gap, Happening, Hush, Make, Mishap, Place, Plan, Remove, Say
+from kubesched.fuzz.plan import Alter, Crash, Echo, Gap, Happening, Hush, Json, Make, Mishap, Place, Plan, Remove, Say
 from kubesched.fuzz.process import Process
 from kubesched.fuzz.tape import Tape
+from kubesched.fuzz.wired import Wired, classes, for_server
 from kubesched.sim.cluster import WATCHED, Cluster, die_gracefully
 
 START: Instant = parse_rfc3339("2026-01-01T00:00:00Z")
 AFTER_REST: Duration = seconds(20)  # how long the judge goes on looking when all has come to rest
-SUBJECT = "main"
+SUBJECT, STANDBY = "main", "standby"
+RESTART = 1_000  # ms, until a process that has ended is back
+BOOKMARK_EVERY: Duration = seconds(60)
 THOROUGH = 16
 _REGISTRY = Registry()  # classes are looked up and checked once, not for every life of every scheduler
 
@@ -51,9 +57,7 @@ class Stage:
         self.agenda = Agenda()
         self.now = START
         self.calm = not plan.weather.until
-        self.cluster = Cluster(lambda: self.now, self.tape.stream("store"))
-        if plan.custom.grace:
-            die_gracefully(self.cluster)
+        self._make_cluster()
         self.people = People(self)
         self.extender = PlayedExtender(self, plan.custom.extender)
         self.judge = Judge(self)
@@ -64,11 +68,43 @@ class Stage:
         self._counts: dict[tuple[str, str], int] = {}  # (effect, key) → how many there were
         self._wished = {mishap.place: mishap for mishap in plan.mishaps}
         self.processes = {SUBJECT: Process(self, SUBJECT, self._core, ours=True, thorough=thorough)}
+        if plan.custom.wire == "elected":
+            self.processes[STANDBY] = Process(self, STANDBY, self._core, ours=True, thorough=thorough)
         if plan.custom.rival:
             self.processes["rival"] = Process(self, "rival", partial(self._core, 1), ours=False, thorough=1 << 30)
 
     def _core(self, more: int = 0) -> Core:
         return build(self._configuration, registry=_REGISTRY, seed=self.plan.seed + more, checks=False)
+
+    def _make_cluster(self) -> None:
+        """The store, and in front of it either nothing at all or the whole API server."""
+        custom, luck = self.plan.custom, self.tape.stream("store")
+        self.cluster: Cluster | InProcess
+        if custom.wire:
+            self.server = ApiServer(Store(now=self._time, luck=luck), now=self._time)
+            self.server.bootstrap()
+            self.cluster = InProcess(self.server)
+            for obj in classes():
+                self.cluster.create(obj)
+        else:
+            self.cluster = Cluster(self._time, luck)
+            if custom.grace:
+                die_gracefully(self.cluster)
+
+    def _time(self) -> Instant:
+        return self.now
+
+    def connect(self, owner: str, life: int) -> Connection:
+        """A new process's connection."""
+        wire = self.plan.custom.wire
+        return Wired(self, owner, life, wire == "elected") if wire else Connection(self, owner)
+
+    def exit(self, connection: Connection) -> None:
+        """A process has nothing left to do, and is started anew."""
+        process = self.processes[connection.owner]
+        if process.connection is connection:
+            process.doom(0, RESTART)
+            process.die()
 
     # ── the agenda ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,9 +126,11 @@ class Stage:
         """From the first moment to the last, or to the first broken law."""
         plan, judge = self.plan, self.judge
         for obj in plan.cluster:
-            self._attempt(partial(self.cluster.create, obj))
+            self._attempt(partial(self._create, obj))
         judge.look()
         self.people.begin()
+        if plan.custom.wire:
+            self._bookmark()
         for process in self.processes.values():
             process.begin()
         for happening in plan.happenings:
@@ -115,6 +153,10 @@ class Stage:
             action()
             if judge.dirty:
                 judge.look()
+
+    def _bookmark(self) -> None:
+        self.server.store.bookmark()
+        self.later(BOOKMARK_EVERY, self._bookmark)
 
     def _moment(self, at: int) -> Instant:
         return Instant(START + milliseconds(at))
@@ -140,13 +182,16 @@ class Stage:
     def _change(self, happening: Make | Remove | Alter | Place) -> None:
         match happening:
             case Make(obj=obj):
-                self.cluster.create(obj)
+                self._create(obj)
             case Remove(kind=kind, key=key):
                 self.cluster.delete(kind, *split(key))
             case Alter(kind=kind, key=key, body=body):
                 self.cluster.patch(kind, *split(key), body)
             case Place(key=key, node=node):
                 self.cluster.bind(*split(key), node)
+
+    def _create(self, obj: Json) -> None:
+        self.cluster.create(for_server(obj) if self.plan.custom.wire else obj)
 
     def _attempt(self, action: Callable[[], object]) -> None:
         """What the cluster refuses does not happen: the plan may have been cut down."""
@@ -179,7 +224,9 @@ class Stage:
 
     def mishap(self, effect: AnyEffect) -> Mishap | None:
         """What goes wrong with a request: what the plan says of it, or what its chances bring."""
-        name, key = type(effect).__name__, about(effect)
+        return self.mishap_of(type(effect).__name__, about(effect))
+
+    def mishap_of(self, name: str, key: str) -> Mishap | None:
         number = self._counts[name, key] = self._counts.get((name, key), 0) + 1
         if self.calm:
             return None
@@ -205,6 +252,9 @@ class Stage:
 
     def write_takes(self, effect: AnyEffect) -> Duration:
         return self._with_jitter(self.plan.weather.write, "write", effect.id)
+
+    def request_takes(self, who: str, number: int) -> Duration:
+        return self._with_jitter(self.plan.weather.write, "request", who, number)
 
     def lag(self, kind: str) -> Duration:
         if self.calm:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubesched.api.time import Instant
 from kubesched.core.messages import Bind, Evict
 from kubesched.framework.records import State
 from kubesched.framework.steps import Answer
@@ -46,6 +47,7 @@ class Account:
         self.reserved: set[str] = set()
         self.flushed: set[str] = set()  # uids woken by nothing but the flush
         self.attempts: Counter[str] = Counter()  # uid → attempts since the quiet began
+        self.pressure: dict[str, tuple[Instant, int, int]] = {}  # uid → since when, changes then, attempts since
         self.turned_away: set[str] = set()  # uids that a permit plugin has refused since their last attempt
         self.failed: set[str] = set()  # uids whose last attempt ended with an error
         self.effects = 0
