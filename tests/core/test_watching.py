@@ -213,6 +213,14 @@ def test_the_same_news_twice_are_news_once(cluster: Any):
     assert core.mirror.duplicates == 2
 
 
+def test_news_from_before_its_bind_do_not_queue_a_bound_pod_again(cluster: Any):
+    """Somebody labelled it a moment before it was bound, and the watch is slower than the answer to the bind."""
+    core, a, _ = in_state(cluster, "Bound")
+    observe(core, changed(a, metadata={"resourceVersion": "3", "labels": {"seen": "yes"}}))
+    assert core.state("default/a") is State.BOUND
+    assert "default/a" not in [queued.info.key for queued in core.queue]
+
+
 def test_an_older_version_changes_nothing(cluster: Any):
     core = cluster(node("n1", cpu=4, version=10), plugins=[Fit()])
     observe(core, node("n1", cpu=1, version=9))

@@ -146,7 +146,7 @@ def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
         if state is State.INVALID:
             core.life.move(info, "readable")
         core.queue.add(info, core.now)
-    elif old is not None and state is not State.GONE:
+    elif old is not None and state not in (State.GONE, State.BOUND):  # news from before its bind are no news
         core.queue.update(old, info, tuple(pod_changes(old, pod)), core.now)
         promised = old.status.nominated_node_name
         if promised and promised != pod.status.nominated_node_name:
