@@ -86,8 +86,8 @@ STRATEGY = {"type": "LeastAllocated", "resources": CPU_AND_MEMORY, "requestedToC
         ("PodTopologySpread", {"defaultingType": "List"}, {"defaultConstraints": [], "defaultingType": "List"}),
         ("VolumeBinding", {}, {"bindTimeoutSeconds": 600, "shape": None}),
         ("VolumeBinding", {"bindTimeoutSeconds": 0}, {"bindTimeoutSeconds": 0, "shape": None}),
-        ("DynamicResources", {}, {"filterTimeout": "10s", "bindingTimeout": "10m"}),
-        ("DynamicResources", {"filterTimeout": "0s"}, {"filterTimeout": "0s", "bindingTimeout": "10m"}),
+        ("DynamicResources", {}, {"filterTimeout": "10s", "bindingTimeout": "10m0s"}),
+        ("DynamicResources", {"filterTimeout": "0s"}, {"filterTimeout": "0s", "bindingTimeout": "10m0s"}),
     ],
 )
 def test_what_arguments_leave_out_has_a_default(name: str, args: dict[str, Any], said: dict[str, Any]) -> None:

@@ -15,7 +15,9 @@ import aiohttp
 import pytest
 
 from kubesched.apiserver.tls import make_certificates, write_private
+from kubesched.assemble import profiles_of
 from kubesched.config.defaults import complete
+from kubesched.config.document import document
 from kubesched.config.load import load
 from kubesched.config.schema import Configuration
 from kubesched.framework.errors import ConfigError, Unreachable
@@ -239,6 +241,13 @@ def test_configz_is_the_whole_configuration_and_reads_back_to_itself() -> None:
         told = (await ask("/configz")).json["componentconfig"]
         assert told["leaderElection"]["resourceName"] == "kube-scheduler"
         assert told["podInitialBackoffSeconds"] == 1
+        [profile] = told["profiles"]
+        args = {one["name"]: one["args"] for one in profile["pluginConfig"]}
+        assert args["VolumeBinding"]["bindTimeoutSeconds"] == 600
+        assert args["NodeResourcesFit"]["scoringStrategy"]["type"] == "LeastAllocated"
+        again = load(told)
+        assert document(again, profiles_of(again)) == told
+        profile["pluginConfig"] = []
         assert load(told) == complete(Configuration())
 
     serve(small(), guard(), talk)

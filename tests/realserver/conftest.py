@@ -9,8 +9,10 @@ from tests.realserver.fixtures import (
     real_binaries,
     real_cluster,
 )
+from tests.realserver.scheduling import kube_scheduler, start
 
 __all__ = [
+    "kube_scheduler",
     "make_node",
     "namespace",
     "own_cluster",
@@ -18,4 +20,5 @@ __all__ = [
     "pytest_terminal_summary",
     "real_binaries",
     "real_cluster",
+    "start",
 ]

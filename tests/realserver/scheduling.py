@@ -6,20 +6,24 @@ import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from tests.realserver.client import Answer, Client
-from tests.realserver.harness import ADMIN, RealCluster
+from tests.realserver.fixtures import pod
+from tests.realserver.harness import ADMIN, RealCluster, Scheduler
 from tests.realserver.process import Server, free_port, wait_until
 
 from kubesched.live.contact import Contact
 
 Json = dict[str, Any]
+MakeNode = Callable[..., str]
 
 NAME = "kubesched"
+THEIRS = "the-real-one"
 
 
 class Kubesched(Server):
@@ -108,3 +112,56 @@ def kubesched(
     )
     started.folder = folder
     return started
+
+
+@pytest.fixture
+def start(real_cluster: RealCluster, tmp_path: Path) -> Iterator[Callable[..., Kubesched]]:
+    """Start a kubesched with what its configuration and flags say; it goes with the test."""
+    started: list[Kubesched] = []
+
+    def start(configuration: Json | None = None, *, wait: bool = True, **told: Any) -> Kubesched:
+        one = kubesched(real_cluster, tmp_path / f"kubesched-{len(started)}", configuration, **told)
+        started.append(one)
+        one.launch()
+        if wait:
+            one.wait_until_ready()
+        return one
+
+    yield start
+    for one in started:
+        one.stop(grace=10)
+
+
+@pytest.fixture
+def kube_scheduler(real_cluster: RealCluster) -> Iterator[Scheduler]:
+    """The real one, for the pods that name THEIRS."""
+    scheduler = real_cluster.start_scheduler({"profiles": [{"schedulerName": THEIRS}]})
+    yield scheduler
+    scheduler.stop()
+
+
+def ours(name: str, **spec: Any) -> Json:
+    """A pod for kubesched."""
+    return pod(name, schedulerName=NAME, **spec)
+
+
+def asking(cpu: str) -> list[Json]:
+    """Containers that ask for this much."""
+    return [{"name": "main", "image": "pause", "resources": {"requests": {"cpu": cpu}}}]
+
+
+def pods_of(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+def bound(seen: Any) -> bool:
+    return "nodeName" in seen["spec"]
+
+
+def condition(seen: Any, kind: str) -> Any:
+    return next((one for one in seen.get("status", {}).get("conditions", []) if one["type"] == kind), None)
+
+
+def judged(seen: Any) -> bool:
+    """Whether somebody has said that a pod fits nowhere."""
+    return condition(seen, "PodScheduled") is not None

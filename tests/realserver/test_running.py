@@ -1,63 +1,17 @@
-"""kubesched on the real API server: what it binds, what it says, what it leaves alone, and how it comes and goes."""
+"""kubesched on the real API server: what it binds, what it leaves alone, and how it comes and goes."""
 
 import json
 import re
 import signal
-import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from prometheus_client.parser import text_string_to_metric_families
 from tests.realserver.client import Client
 from tests.realserver.fixtures import pod
-from tests.realserver.harness import RealCluster, Scheduler
+from tests.realserver.harness import RealCluster
 from tests.realserver.process import wait_until
-from tests.realserver.scheduling import NAME, Kubesched, kubesched
-
-from kubesched.live.manifests import Json
-
-MakeNode = Callable[..., str]
-
-
-@pytest.fixture
-def start(real_cluster: RealCluster, tmp_path: Path) -> Iterator[Callable[..., Kubesched]]:
-    """Start a kubesched with what its configuration and flags say; it goes with the test."""
-    started: list[Kubesched] = []
-
-    def start(configuration: Json | None = None, *, wait: bool = True, **told: Any) -> Kubesched:
-        one = kubesched(real_cluster, tmp_path / f"kubesched-{len(started)}", configuration, **told)
-        started.append(one)
-        one.launch()
-        if wait:
-            one.wait_until_ready()
-        return one
-
-    yield start
-    for one in started:
-        one.stop(grace=10)
-
-
-def ours(name: str, **spec: Any) -> Json:
-    return pod(name, schedulerName=NAME, **spec)
-
-
-def pods_of(namespace: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/pods"
-
-
-def bound(seen: Any) -> bool:
-    return "nodeName" in seen["spec"]
-
-
-def condition(seen: Any, kind: str) -> Any:
-    return next((one for one in seen.get("status", {}).get("conditions", []) if one["type"] == kind), None)
-
-
-def asking(cpu: str) -> list[Json]:
-    return [{"name": "main", "image": "pause", "resources": {"requests": {"cpu": cpu}}}]
-
+from tests.realserver.scheduling import NAME, Json, Kubesched, MakeNode, asking, bound, condition, ours, pods_of
 
 # ── what it does to pods ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -176,109 +130,6 @@ def test_spread_and_anti_affinity_hold(
         client.create(pods, made)
     places = [client.until(pods, f"web-{at}", bound)["spec"]["nodeName"] for at in range(4)]
     assert sorted(places) == sorted(nodes)
-
-
-# ── what it says of itself ───────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def kube_scheduler(real_cluster: RealCluster) -> Iterator[Scheduler]:
-    scheduler = real_cluster.start_scheduler({"profiles": [{"schedulerName": "the-real-one"}]})
-    yield scheduler
-    scheduler.stop()
-
-
-def families(text: str) -> dict[str, tuple[str, set[tuple[str, ...]], set[str]]]:
-    """By metric: its type, the sets of label names its samples have, and its bucket bounds."""
-    found = {}
-    for family in text_string_to_metric_families(text):
-        names = {tuple(sorted(set(sample.labels) - {"le"})) for sample in family.samples}
-        bounds = {f"{float(sample.labels['le']):.9g}" for sample in family.samples if "le" in sample.labels}
-        found[family.name] = (family.type, names, bounds)
-    return found
-
-
-def test_metrics_have_the_types_labels_and_buckets_of_kube_schedulers(
-    real_cluster: RealCluster,
-    namespace: str,
-    make_node: MakeNode,
-    start: Callable[..., Kubesched],
-    kube_scheduler: Scheduler,
-) -> None:
-    client, pods = real_cluster.client(), pods_of(namespace)
-    make_node(cpu="1")
-    running = start()
-    for at, name in enumerate(("the-real-one", NAME)):
-        client.create(pods, pod(f"fits-{at}", schedulerName=name))
-        client.create(pods, pod(f"big-{at}", schedulerName=name, containers=asking("3")))
-        client.until(pods, f"fits-{at}", bound)
-        client.until(pods, f"big-{at}", lambda seen: condition(seen, "PodScheduled") is not None)
-    theirs = families(Client(kube_scheduler.url, real_cluster.trust(), real_cluster.tokens["admin"]).request(
-        "GET", "/metrics").body.decode())
-    own = families(running.ask("/metrics").body.decode())
-    shared = {name for name in own if name.startswith("scheduler_") and name in theirs}
-    assert len(shared) >= 15
-    for name in shared:
-        kind, labels, bounds = theirs[name]
-        assert own[name][0] == kind, name
-        assert own[name][2] == bounds, name
-        if labels and own[name][1]:
-            assert own[name][1] <= labels, name
-    assert {"rest_client_requests", "rest_client_request_duration_seconds", "process_cpu_seconds"} <= own.keys()
-
-
-def test_it_can_be_asked_on_its_machine_and_with_a_token_of_the_cluster(
-    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched], tmp_path: Path
-) -> None:
-    make_node(cpu="1")
-    running, client, pods = start(), real_cluster.client(), pods_of(namespace)
-    client.create(pods, ours("big", containers=asking("2")))
-    client.until(pods, "big", lambda seen: condition(seen, "PodScheduled") is not None)
-    told = running.cli("queue")
-    assert re.search(rf"{namespace}/big +unschedulable +1 ", told.stdout), told.stdout + told.stderr
-    [listed] = [one for one in json.loads(running.cli("queue", "-o", "json").stdout)["pods"] if "big" in one["pod"]]
-    assert listed["rejectors"] == ["NodeResourcesFit"]
-    stranger = Client(running.contact.url, _trust(running))
-    assert stranger.request("GET", "/metrics").status == 401
-    assert stranger.request("GET", "/healthz").status == 200
-    token = tmp_path / "token"
-    token.write_text(real_cluster.tokens["admin"])
-    ca = tmp_path / "ca"
-    ca.write_text(running.contact.authority)
-    elsewhere = ("--server", running.contact.url.replace("127.0.0.1", "localhost"), "--ca-file", str(ca))
-    assert running.cli("queue", *elsewhere, "--token-file", str(token)).returncode == 0
-    token.write_text("nobody's")
-    refused = running.cli("queue", *elsewhere, "--token-file", str(token))
-    assert refused.returncode == 1
-    assert "refuses to tell: Unauthorized" in refused.stderr
-
-
-def _trust(running: Kubesched) -> Any:
-    return ssl.create_default_context(cadata=running.contact.authority)
-
-
-def test_a_shadow_writes_nothing_and_tells_where_kube_scheduler_went(
-    real_cluster: RealCluster,
-    namespace: str,
-    make_node: MakeNode,
-    start: Callable[..., Kubesched],
-    kube_scheduler: Scheduler,
-) -> None:
-    client, pods = real_cluster.client(), pods_of(namespace)
-    make_node(cpu="2")
-    make_node(cpu="8")
-    shadow = start({"profiles": [{"schedulerName": "the-real-one"}]}, flags=("--shadow",))
-    for at in range(5):
-        client.create(pods, pod(f"web-{at}", schedulerName="the-real-one"))
-        client.until(pods, f"web-{at}", bound)
-    compared = "Another scheduler bound pod; compared with our decision"
-    wait_until(lambda: len(shadow.said(compared)) == 5, timeout=20, what="five comparisons")
-    for line in shadow.said(compared):
-        assert client.get(f"{pods}/{line['pod'].partition('/')[2]}")["spec"]["nodeName"] == line["theirs"]
-        assert line["result"] in ("same", "tied"), line
-    text = shadow.ask("/metrics").body.decode()
-    posts = re.findall(r'rest_client_requests_total\{code="\d+",host="[^"]+",method="(PATCH|DELETE|PUT)"', text)
-    assert posts == []
 
 
 # ── coming and going ─────────────────────────────────────────────────────────────────────────────────────────

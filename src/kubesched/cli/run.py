@@ -13,6 +13,7 @@ from msgspec import structs
 
 from kubesched import __version__
 from kubesched.api.time import parse_duration
+from kubesched.assemble import profiles_of
 from kubesched.cli.flags import BY_NAME, kube_scheduler_flags, notes, said
 from kubesched.config.defaults import complete
 from kubesched.config.document import document
@@ -89,7 +90,8 @@ def run(
     for note in (*loaded.notes, *notes(told)):
         writer.say(logs.NOTED, note=note)
     if "write-config-to" in told:
-        _write_config(Path(told["write-config-to"]), loaded.configuration)
+        profiles = profiles_of(loaded.configuration, features=features, registry=registry)
+        _write_config(Path(told["write-config-to"]), document(loaded.configuration, profiles))
         return
     wish = Wish(
         configuration=loaded.configuration,
@@ -160,9 +162,9 @@ def _gates(told: Told) -> dict[str, bool]:
     return gates_of(",".join(listed))
 
 
-def _write_config(path: Path, configuration: Configuration) -> None:
+def _write_config(path: Path, whole: dict[str, Any]) -> None:
     try:
-        path.write_text(yaml_text(document(configuration)), encoding="utf-8")
+        path.write_text(yaml_text(whole), encoding="utf-8")
     except OSError as problem:
         raise ConfigError("", f"{path} cannot be written: {(problem.strerror or str(problem)).lower()}") from None
 

@@ -84,7 +84,7 @@ class CoreAnswers:
             pending=queue.counts(),
             incoming=queue.incoming if isinstance(queue, PriorityQueue) else {},
             rejected=queue.rejected() if isinstance(queue, PriorityQueue) else {},
-            events_kept=queue.events_kept,
+            kept=queue.in_flight.counts() if isinstance(queue, PriorityQueue) else {},
             nodes=len(core.mirror.table.row_of),
             pods=len(placed),
             assumed=sum(tracked.assumed for tracked in placed),
@@ -109,7 +109,7 @@ class CoreAnswers:
         return ("\n".join(lines) + "\n").encode()
 
     def configuration(self) -> Json:
-        return document(self.settings)
+        return document(self.settings, self._core.profiles)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -68,8 +68,9 @@ def news_of(event: Observed, core: Core) -> str:
     if isinstance(obj, Invalid):
         return f"{resource_name(obj.of)}Unreadable"
     if isinstance(obj, Pod):
-        seen = obj.key in core.mirror.pods
+        before = core.mirror.pods.get(obj.key)
         resource = ASSIGNED_POD if obj.spec.node_name else UNSCHEDULED_POD
+        seen = before is not None and bool(before.spec.node_name) is bool(obj.spec.node_name)  # else it is new there
     else:
         kind = resource_name(obj.kind)
         known = core.mirror.table.row_of if kind == "Node" else None
@@ -122,8 +123,9 @@ class Metered:
 
         def heard(number: Number, reply: Reply) -> None:
             if isinstance(reply, (Response, Unanswered)) and request.extender is None:
-                code = str(reply.status) if isinstance(reply, Response) else _FAILED
-                self._metrics.requested(request.method, self._host, code, (perf_counter_ns() - start) / 1e9)
+                code, back = (str(reply.status), len(reply.body)) if isinstance(reply, Response) else (_FAILED, 0)
+                seconds, sizes = (perf_counter_ns() - start) / 1e9, (len(request.body), back)
+                self._metrics.requested(request.method, self._host, code, seconds, sizes)
             tell(number, reply)
 
         self._transport.send(number, request, heard)

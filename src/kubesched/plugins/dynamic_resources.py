@@ -46,7 +46,7 @@ class DynamicResourcesArgs(Struct, frozen=True, kw_only=True, rename="camel", fo
     """The arguments of DynamicResources, so that configurations that have them can be read."""
 
     filter_timeout: str = "10s"
-    binding_timeout: str = "10m"
+    binding_timeout: str = "10m0s"  # as Go spells it
 
 
 def validate_dynamic_resources(args: DynamicResourcesArgs) -> Iterator[tuple[str, str]]:

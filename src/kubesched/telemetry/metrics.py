@@ -26,13 +26,14 @@ from kubesched.telemetry.series import ASKED, BY_NAME, Instruments
 
 _SECOND = 1e9
 _ATTEMPTS_NAMED = 15  # an SLI's label says how many attempts, up to here
-_COUNTED_POINTS = frozenset({"PreFilter", "Filter", "PreScore", "Score"})
+_COUNTED = frozenset({"pre_filter", "filter", "filter_all", "pre_score", "score", "score_all"})
 _PER_NODE = frozenset({"filter_all", "score_all"})
 _STATUS_POINTS = frozenset({"PreEnqueue", "PreFilter", "PostFilter", "Reserve", "Permit"})
 _UNTIMED = frozenset({"QueueSort", "Sign", "PreBind", "Bind"})  # kept sorted, kept cheap, or measured by their records
 _HOOKS_TIMED = tuple(hook for hook, point in POINT_NAMES.items() if point not in _UNTIMED)
 _without_created: Callable[[], None] = disable_created_metrics
 _COUNTERS = frozenset({"scheduler_queue_incoming_pods_total"})
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}  # as Go calls them
 KUBERNETES = "v1.36.4"
 """The kube-scheduler whose behaviour and metrics these are."""
 
@@ -54,7 +55,7 @@ class Levels(NamedTuple):
     pending: Mapping[str, int] = {}
     incoming: Mapping[tuple[str, str], int] = {}
     rejected: Mapping[tuple[str, str], int] = {}
-    events_kept: int = 0
+    kept: Mapping[str, int] = {}
     nodes: int = 0
     pods: int = 0
     assumed: int = 0
@@ -100,7 +101,9 @@ class Metrics:
     def _build_info(self, version: str) -> None:
         major, minor, _ = KUBERNETES.removeprefix("v").split(".")
         words = (major, minor, f"{KUBERNETES}+kubesched{version}", "", "", "", "", platform.python_implementation())
-        self._on.gauge("kubernetes_build_info", *words, f"{platform.system()}/{platform.machine()}".lower()).set(1)
+        machine = platform.machine().lower()
+        where = f"{platform.system().lower()}/{_MACHINES.get(machine, machine)}"
+        self._on.gauge("kubernetes_build_info", *words, where).set(1)
 
     # ── as it happens ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -195,18 +198,12 @@ class Metrics:
     def _lap(self, profile: str, plugin: str) -> Callable[[str, int, tuple[Any, ...], Any], None]:
         laps, answers = self._laps, self._answers
         keys = {hook: (profile, plugin, point) for hook, point in POINT_NAMES.items()}
-        counts = {
-            hook: self._on.counter("scheduler_plugin_evaluation_total", plugin, point, profile)
-            for hook, point in POINT_NAMES.items()
-            if point in _COUNTED_POINTS
-        }
-
         def lap(hook: str, took: int, args: tuple[Any, ...], answer: Any) -> None:
             key = keys[hook]
             laps[key] = laps.get(key, 0) + took
-            counter = counts.get(hook)
-            if counter is not None:
-                counter.inc(len(args[2]) if hook in _PER_NODE else 1)
+            if hook in _COUNTED:
+                asked = self._on.counter("scheduler_plugin_evaluation_total", plugin, key[2], profile)
+                asked.inc(len(args[2]) if hook in _PER_NODE else 1)
             if isinstance(answer, BaseException):
                 answers[key] = "Error"
             elif isinstance(answer, Status) and not answer.ok and key[2] in _STATUS_POINTS:
@@ -234,10 +231,17 @@ class Metrics:
 
     # ── the world outside ────────────────────────────────────────────────────────────────────────────────────
 
-    def requested(self, method: str, host: str, code: str, seconds: float) -> None:
-        """A request to the API server was answered with this code, or failed with `<error>`."""
+    def requested(self, method: str, host: str, code: str, seconds: float, sizes: tuple[int, int] = (0, 0)) -> None:
+        """A request to the API server was answered with this code, or failed with `<error>`.
+
+        Args:
+            sizes: bytes there, and bytes back.
+        """
         self._on.counter("rest_client_requests_total", code, method, host).inc()
         self._on.histogram("rest_client_request_duration_seconds", method, host).observe(seconds)
+        there, back = sizes
+        self._on.histogram("rest_client_request_size_bytes", method, host).observe(there)
+        self._on.histogram("rest_client_response_size_bytes", method, host).observe(back)
 
     def remarked(self, about: str, what: str) -> None:
         """Something worth a word happened between us and the API server."""
@@ -275,7 +279,7 @@ class _Asked(Collector):
             "scheduler_queue_incoming_pods_total": levels.incoming,
             "scheduler_pending_pods": {(queue,): count for queue, count in levels.pending.items()},
             "scheduler_unschedulable_pods": levels.rejected,
-            "scheduler_inflight_events": {("all",): levels.events_kept},
+            "scheduler_inflight_events": {(event,): count for event, count in levels.kept.items()},
             "scheduler_cache_size": sizes,
             "kubesched_journal_position": {(): levels.position},
         }

@@ -9,7 +9,7 @@ Rule: nothing is kept that no pod in flight will ask about; with none in flight 
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from itertools import islice
 from typing import NamedTuple
 
@@ -43,6 +43,11 @@ class InFlight:
     @property
     def events(self) -> tuple[Happening, ...]:
         return tuple(self._events)
+
+    def counts(self) -> dict[str, int]:
+        """How much is kept, by kube-scheduler's label of what happened; the departures themselves are `PodPopped`."""
+        counted = Counter(happening.event.label for happening in self._events)
+        return {"PodPopped": len(self._left_at), **counted}
 
     def get(self, uid: str) -> PodInfo | None:
         """A pod in flight, as it is by now."""
