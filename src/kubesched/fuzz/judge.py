@@ -8,13 +8,14 @@ pods it says are on their way, and that is checked against the requests it sends
 from __future__ import annotations
 
 import traceback
+from collections import deque
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kubesched.api.time import Duration, format_duration
+from kubesched.api.time import Duration, Instant, format_duration, seconds
 from kubesched.apiserver.store import Watch
 from kubesched.core.messages import AnyEffect, Bind
 from kubesched.drive.tap import Moment
@@ -31,6 +32,8 @@ from kubesched.sim.cluster import WATCHED
 if TYPE_CHECKING:
     from kubesched.fuzz.process import Process
     from kubesched.fuzz.stage import Stage
+
+STREAMS_A_SECOND = 10  # of one kind
 
 LAWS: Mapping[str, str] = {
     "S1a": "no bind of ours makes or worsens an overcommit",
@@ -89,6 +92,8 @@ class Judge:
         self.rooms: dict[str, list[tuple[int, Mapping[str, int]]]] = {}  # node → (version, room), as they were
         self.sometimes: dict[str, int] = {}  # what should happen now and then, and how often it did
         self.history: dict[str, Json] = {}  # resource version → the object as it was, where the wire is played
+        self._revisions: list[tuple[Instant, int]] = []
+        self._asked: dict[tuple[str, str], deque[Instant]] = {}  # who, what → when
         self.rested = False
         self._expected: dict[str, str] = {}  # uid → who is binding it right now
         self._watches: dict[str, Watch] = {}
@@ -122,6 +127,7 @@ class Judge:
                 self.changes += 1
                 if self.stage.plan.custom.wire:
                     self.history[event.obj["metadata"]["resourceVersion"]] = event.obj
+                    self._revisions.append((self.stage.now, self.stage.cluster.store.revision))
                 gone = event.type == "DELETED"
                 if kind == "Pod":
                     self._pod_changed(event.obj, gone)
@@ -191,6 +197,17 @@ class Judge:
         if self.dirty:
             self.look()
         return account.believed(self.truth, self.ours)
+
+    def asked(self, connection: Wired, path: str) -> None:
+        """A stream is asked for; whoever does so again and again is a burden."""
+        times = self._asked.setdefault((connection.identity, path), deque(maxlen=STREAMS_A_SECOND))
+        if len(times) == STREAMS_A_SECOND and self.stage.now - times[0] <= seconds(1):
+            self.blame("L3", f"{connection.identity} has asked for {path} {STREAMS_A_SECOND} times within a second")
+        times.append(self.stage.now)
+
+    def revision_before(self, moment: Instant) -> int:
+        """How far the store had got at a moment; 0 where it is not known."""
+        return next((revision for at, revision in reversed(self._revisions) if at <= moment), 0)
 
     def writes(self, connection: Wired, what: str, about: str) -> None:
         """A write begins; where there is a Lease, only whoever holds it may begin one."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from kubesched.fuzz.stage import Stage
 
 LEASE = LeaseOptions()
+STALE: Duration = seconds(5)  # how old what a replica has may be
+DEAD_FROM: Duration = seconds(5)  # a silence as long as this may be for ever
 _WRITES = {"Bind", "PatchPod", "Evict", "Call"}
 _REFUSALS = ((409, "Conflict"), (403, "Forbidden"), (422, "Invalid"), (429, "TooManyRequests"))
 _FAILURES = ((500, "InternalError"), (503, "ServiceUnavailable"), (504, "Timeout"))
@@ -164,9 +166,12 @@ class Wired(Connection):
         wait, timeout = stage.request_takes(self.identity, number), request.timeout
         after = milliseconds(mishap.after) if mishap is not None else Duration(0)
         line = self._line_of(request)
-        if line is not None and line.cut:
-            stage.later(wait, partial(self._reply, number, Unanswered("no route to host", applied="no")))
-            return
+        if line is not None:
+            stage.judge.asked(self, request.path)
+            trouble = line.trouble(request)
+            if trouble is not None:
+                stage.later(wait, partial(self._say, number, trouble))
+                return
         execute = partial(self._serve, number, request)
         self._under_way[number] = request
         match None if mishap is None else mishap.outcome:
@@ -211,9 +216,8 @@ class Wired(Connection):
         if sent is not None:
             self.stage.judge.arriving(self, sent)
         headers = {"user-agent": self.identity, "content-type": request.content_type, "accept": request.accept}
-        answer = self.stage.server.handle(
-            request.method, request.path, urlencode(request.query), headers, request.body, self._user
-        )
+        query = self._as_replicas_read(request)
+        answer = self.stage.server.handle(request.method, request.path, query, headers, request.body, self._user)
         if sent is not None:
             done = isinstance(answer, Answered) and answer.status < 300
             self.stage.judge.arrived(self, sent, Answer() if done else _NO)
@@ -222,6 +226,15 @@ class Wired(Connection):
         elif answering:
             headers = {name.lower(): value for name, value in answer.headers.items()}
             self._reply(number, Response(answer.status, headers, answer.body))
+
+    def _as_replicas_read(self, request: Request) -> str:
+        """Whoever asks for version 0 takes whatever some replica has: the truth of a while ago."""
+        if ("resourceVersion", "0") not in request.query or request.streams:
+            return urlencode(request.query)
+        at = self.stage.judge.revision_before(Instant(self.stage.now - STALE))
+        kept = [(name, value) for name, value in request.query if name not in ("resourceVersion", "limit")]
+        exact = [("resourceVersion", str(at)), ("resourceVersionMatch", "Exact")] if at else []
+        return urlencode([*kept, *exact])
 
     def _bind_in(self, request: Request) -> Sent | None:
         what, about = sort_of(request)
@@ -233,9 +246,11 @@ class Wired(Connection):
         return None
 
     def _refuse(self, number: Number, code: int, reason: str) -> None:
-        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
-        headers = {"content-type": "application/json", **({"retry-after": "1"} if code == 429 else {})}
-        self._reply(number, Response(code, headers, msgspec.json.encode(status)))
+        self._reply(number, _no(code, reason))
+
+    def _say(self, number: Number, replies: tuple[Reply, ...]) -> None:
+        for reply in replies:
+            self._reply(number, reply)
 
     def _reply(self, number: Number, reply: Reply) -> None:
         if not self.closed:
@@ -279,7 +294,9 @@ class Wired(Connection):
         stage.at(flow.queue_end, action)
 
     def _deliver(self, flow: _Flow, data: bytes) -> None:
-        """The bytes come in, cut somewhere."""
+        """The bytes come in, cut somewhere; or never, and nobody says so."""
+        if flow.dead:
+            return
         if self._flows.get(flow.number) is not flow:
             self.stage.judge.lost += 1
             return
@@ -290,10 +307,15 @@ class Wired(Connection):
                 self._reply(flow.number, Chunk(piece))
 
     def _end_flow(self, flow: _Flow, why: str) -> None:
-        if self._flows.get(flow.number) is flow:
+        if not flow.dead and self._flows.get(flow.number) is flow:
             del self._flows[flow.number]
             flow.stream.close()
             self._reply(flow.number, Closed(why))
+
+    def fall_silent(self, line: _Line) -> None:
+        """The connections of a line die, and nobody is told."""
+        for flow in self._flows.values():
+            flow.dead |= flow.line is line
 
     def break_off(self, line: _Line) -> None:
         """The connections of a line break, and what was on its way is lost."""
@@ -302,6 +324,8 @@ class Wired(Connection):
 
 
 _NO = Answer()
+_EMPTY: tuple[Reply, ...] = (Response(200, {"content-type": "application/json"}), Closed("the watch is over"))
+_NO_ROUTE: tuple[Reply, ...] = (Unanswered("no route to host", applied="no"),)
 
 
 class _Line:
@@ -311,50 +335,78 @@ class _Line:
         self._connection = connection
         self.held_until = Instant(0)
         self.echoes = 0
-        self.cut = False
-        self._cut_until = Instant(0)
+        self._cut_until: Instant | None = None
+        self._manner = ""
+        self._behind = False  # whoever answers now has not seen what we have, until somebody asks without a version
 
     def hush(self, until: Instant) -> None:
+        """Nothing is heard for a while; or ever again, of the streams that are open."""
+        stage = self._connection.stage
         self.held_until = max(self.held_until, until)
+        if until - stage.now >= DEAD_FROM and stage.tape.part("dies", stage.now) < 0.5:
+            self._connection.fall_silent(self)
 
     def echo(self, times: int) -> None:
         self.echoes += times
 
     def gap(self, until: Instant) -> None:
-        """Nothing gets through for a while, and afterwards the server has forgotten what happened meanwhile."""
+        """Nothing gets through for a while; afterwards the server has forgotten, or another one is behind."""
         stage = self._connection.stage
         if until > stage.now:
-            self.cut = True
-            self._cut_until = max(self._cut_until, until)
+            self._cut_until = max(self._cut_until or until, until)
+            self._manner = stage.tape.choice(("cut", "empty", "behind"), "gap", stage.now)
             self._connection.break_off(self)
             stage.at(until, self._mend)
 
+    def trouble(self, request: Request) -> tuple[Reply, ...] | None:
+        """What becomes of a new stream while all is not well."""
+        if self._cut_until is not None:
+            return _EMPTY if self._manner == "empty" else _NO_ROUTE
+        version = dict(request.query).get("resourceVersion")
+        if self._behind and version:
+            return (_no(504, "Timeout", "ResourceVersionTooLarge"),)
+        self._behind = False
+        return None
+
     def _mend(self) -> None:
         stage = self._connection.stage
-        if self.cut and stage.now >= self._cut_until:
-            self.cut = False
-            stage.judge.look()
-            stage.cluster.store.compact()
+        if self._cut_until is not None and stage.now >= self._cut_until:
+            self._cut_until = None
+            if self._manner == "behind":
+                self._behind = True
+            else:
+                stage.judge.look()
+                stage.cluster.store.compact()
 
     def heal(self) -> None:
-        """All is well from now on."""
+        """All is well from now on, but for what has happened already."""
         now = self._connection.stage.now
         self.held_until, self.echoes = min(self.held_until, now), 0
-        self._cut_until = now
-        self._mend()
+        if self._cut_until is not None:
+            self._cut_until = now
+            self._mend()
 
 
 class _Flow:
     """One watch under way."""
 
-    __slots__ = ("lag", "line", "looking", "number", "pieces", "queue_end", "stream")
+    __slots__ = ("dead", "lag", "line", "looking", "number", "pieces", "queue_end", "stream")
 
     def __init__(self, number: Number, stream: WatchStream, line: _Line) -> None:
         self.number, self.stream, self.line = number, stream, line
         self.lag: Callable[[], Duration] = lambda: Duration(0)
         self.queue_end = Instant(0)
-        self.looking = False
+        self.looking = self.dead = False
         self.pieces = 0
+
+
+def _no(code: int, reason: str, cause: str = "") -> Response:
+    """A Status that says no."""
+    status: Json = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
+    if cause:
+        status["details"] = {"causes": [{"reason": cause, "message": "Too large resource version"}]}
+    headers = {"content-type": "application/json", **({"retry-after": "1"} if code == 429 else {})}
+    return Response(code, headers, msgspec.json.encode(status))
 
 
 def sort_of(request: Request) -> tuple[str, str]:
