@@ -126,6 +126,8 @@ class Nodes:
     def by_taints(self, answer: Callable[[tuple[Taint, ...]], int]) -> Amounts:
         """Ask about each distinct set of taints once."""
         sets = self.table.taint_sets.values
+        if len(sets) == 1:
+            return np.full(len(self.rows), answer(sets[0]), dtype=np.int64)
         return np.array([answer(taints) for taints in sets], dtype=np.int64)[self.table.taint_set[self.rows]]
 
     def by_row(self, counts: Mapping[int, int]) -> Amounts:

@@ -121,6 +121,11 @@ class PodInfo:
         return pod_requests(self.pod, status=True)
 
     @cached_property
+    def guessed_requests(self) -> Requests:
+        """As `requests`, with a guess for containers that do not say, and whatever `spec.resources` says left out."""
+        return pod_requests(self.pod, pod_level=False, missing=UNSAID)
+
+    @cached_property
     def nonzero_usage(self) -> tuple[int, int]:
         """CPU and memory as `usage`, with a guess for containers that do not say."""
         spec = self.pod.spec

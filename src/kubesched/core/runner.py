@@ -24,7 +24,7 @@ from kubesched.framework.decision import PostFilterResult, Rejected
 from kubesched.framework.errors import InternalError, KubeschedError, shown, words
 from kubesched.framework.hooks import RESTLESS, NodeSubset, Nomination, Plugin, name_of
 from kubesched.framework.profile import MAX_SCORE, MIN_SCORE, Profile, Tiers
-from kubesched.framework.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
+from kubesched.framework.status import SKIP, SUCCESS, Code, Status, error, unresolvable, unschedulable
 from kubesched.framework.vector import Verdict
 
 _INT64_MAX = (1 << 63) - 1
@@ -426,7 +426,7 @@ def asked(where: str, plugin: Plugin, hook: str, *args: Any) -> Any:
 
 def as_status(answer: Any, plugin: str, hook: str) -> Status:
     if isinstance(answer, Status):
-        if answer is SUCCESS or answer.sound:
+        if answer is SUCCESS or answer is SKIP or answer.sound:
             return answer
         raise Broken(plugin, f"{plugin}.{hook} must return a Status of a Code and texts, not {shown(answer)}")
     if answer is None:

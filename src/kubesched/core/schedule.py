@@ -164,14 +164,15 @@ def _search(cycle: Cycle, profile: Profile, nodes: Nodes, decision: Decision) ->
     if not count:
         return nodes.rows
     limit = enough(profile, count)
-    rows = np.roll(nodes.rows, -(cycle.start % count))
+    start = cycle.start % count
+    rows = np.roll(nodes.rows, -start) if start else nodes.rows
     if not profile.filters:
         return rows[:limit]
     chunk = count if limit >= count else max(2 * limit, 256)
     found: list[Rows] = []
     missing = limit + 1
     for first in range(0, count, chunk):
-        part = rows[first : first + chunk]
+        part = rows[first : first + chunk] if chunk < count else rows
         feasible = _filter(cycle, profile, part, decision)
         if len(feasible) >= missing:
             _drop_from(decision, part, feasible[missing - 1])
@@ -180,7 +181,7 @@ def _search(cycle: Cycle, profile: Profile, nodes: Nodes, decision: Decision) ->
             break
         missing -= len(feasible)
         found.append(feasible)
-    return np.concatenate(found) if found else rows[:0]
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 def _filter(cycle: Cycle, profile: Profile, rows: Rows, decision: Decision) -> Rows:
@@ -188,7 +189,8 @@ def _filter(cycle: Cycle, profile: Profile, rows: Rows, decision: Decision) -> R
     special = [row for row in (cycle.table.row_of.get(name) for name in cycle.nominated) if row is not None]
     apart = np.isin(rows, special) if special else np.zeros(len(rows), dtype=np.bool_)
     if not apart.any():
-        return runner.filter_rows(cycle, profile.filters, Nodes(cycle.table, rows), decision.rejected)
+        nodes = cycle.nodes if rows is cycle.nodes.rows else Nodes(cycle.table, rows)
+        return runner.filter_rows(cycle, profile.filters, nodes, decision.rejected)
     fits = np.zeros(len(cycle.table.generation), dtype=np.bool_)
     fits[runner.filter_rows(cycle, profile.filters, Nodes(cycle.table, rows[~apart]), decision.rejected)] = True
     for row in rows[apart].tolist():
@@ -283,7 +285,7 @@ def _choose(
 
 def _score(cycle: Cycle, profile: Profile, feasible: Rows, decision: Decision) -> Generator[HttpPost, Answer, Scores]:
     """Every plugin's weighted score of every feasible node, and their sums."""
-    nodes = Nodes(cycle.table, feasible)
+    nodes = cycle.nodes if feasible is cycle.nodes.rows else Nodes(cycle.table, feasible)
     totals: Scores
     if profile.score or extenders.matter(profile):
         runner.pre_score(cycle, profile, nodes)

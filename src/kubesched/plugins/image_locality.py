@@ -40,13 +40,14 @@ class ImageLocality:
             sizes = node.table.images.get(image, {})
             if node.row in sizes:
                 here += int(float(sizes[node.row]) * _spread(sizes, cycle))
-        ceiling = _ceiling(pod)
-        return MAX_SCORE * (max(min(here, ceiling), _FLOOR) - _FLOOR) // (ceiling - _FLOOR)
+        return _mark(here, _ceiling(pod))
 
     def score_all(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Scores:
+        known = [sizes for image in _images(pod) if (sizes := nodes.table.images.get(image))]
+        if not known:
+            return np.full(len(nodes), _mark(0, _ceiling(pod)), dtype=np.int64)
         here: Scores = np.zeros(len(nodes), dtype=np.int64)
-        for image in _images(pod):
-            sizes = nodes.table.images.get(image, {})
+        for sizes in known:
             here += (nodes.by_row(sizes).astype(np.float64) * _spread(sizes, cycle)).astype(np.int64)
         ceiling = _ceiling(pod)
         scores: Scores = MAX_SCORE * (np.maximum(np.minimum(here, ceiling), _FLOOR) - _FLOOR) // (ceiling - _FLOOR)
@@ -75,6 +76,10 @@ def _images(pod: PodInfo) -> list[str]:
 
 def _container_count(pod: PodInfo) -> int:
     return len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
+
+
+def _mark(here: int, ceiling: int) -> int:
+    return MAX_SCORE * (max(min(here, ceiling), _FLOOR) - _FLOOR) // (ceiling - _FLOOR)
 
 
 def _ceiling(pod: PodInfo) -> int:

@@ -107,8 +107,11 @@ class NodeResourcesBalancedAllocation:
         there = [one.capacity != 0 for one, _ in loads]
         after = _balances(len(nodes), [_shares(one.requested, one.capacity) for one, _ in loads], there)
         before = _balances(len(nodes), [_shares(one.requested - amount, one.capacity) for one, amount in loads], there)
-        scores: Scores = _MIDDLE + (_MIDDLE + after - before) // 2
-        return scores
+        after -= before
+        after += _MIDDLE
+        after //= 2
+        after += _MIDDLE
+        return after
 
     def _demands(self, pod: PodInfo) -> _Demands:
         return _Demands(demands(self.args.resources, pod.requests))
@@ -143,8 +146,8 @@ def _balance(shares: Sequence[float]) -> int:
 
 
 def _shares(requested: Amounts, capacity: Amounts) -> Shares:
-    shares: Shares = np.minimum(requested.astype(np.float64) / np.where(capacity == 0, 1, capacity), 1.0)
-    return shares
+    shares: Shares = np.true_divide(requested, capacity if capacity.all() else np.where(capacity == 0, 1, capacity))
+    return np.minimum(shares, 1.0, out=shares)
 
 
 def _balances(count: int, shares: Sequence[Shares], there: Sequence[Mask]) -> Scores:
@@ -152,6 +155,8 @@ def _balances(count: int, shares: Sequence[Shares], there: Sequence[Mask]) -> Sc
 
     Terms are added one resource after the other, as in the scalar tier: another order may round otherwise.
     """
+    if len(shares) == 2 and all(here.all() for here in there):
+        return _balances_of_two(*shares)
     known = np.zeros(count, dtype=np.int64)
     total, squares = np.zeros(count), np.zeros(count)
     first, last = np.zeros(count), np.zeros(count)
@@ -167,3 +172,13 @@ def _balances(count: int, shares: Sequence[Shares], there: Sequence[Mask]) -> Sc
     deviation = np.where(known > 1, deviation, 0.0)
     balances: Scores = ((1 - deviation) * float(MAX_SCORE)).astype(np.int64)
     return balances
+
+
+def _balances_of_two(one: Shares, other: Shares) -> Scores:
+    """The same for two resources that every node has, as is usual.  Writes over the first."""
+    one -= other
+    np.abs(one, out=one)
+    one /= 2
+    np.subtract(1.0, one, out=one)
+    one *= float(MAX_SCORE)
+    return one.astype(np.int64)

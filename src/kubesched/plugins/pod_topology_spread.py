@@ -152,6 +152,7 @@ class PodTopologySpread:
             SYSTEM_DEFAULTS if self._system else tuple(one.constraint for one in self.args.default_constraints)
         )
         self._hard_defaults = any(one.when_unsatisfiable == HARD for one in self._defaults)
+        self._plain_defaults = not any(one.label_selector or one.match_label_keys for one in self._defaults)
         self._selectors = SelectorCache()
         self._both_known: dict[bytes, Both] = {}
         self._both_clock = -1
@@ -354,6 +355,8 @@ class PodTopologySpread:
         """The pod's constraints of one kind, or the defaults.  Raises SelectorError."""
         hardness = "hard" if action == HARD else "soft"
         own = pod.pod.spec.topology_spread_constraints
+        if not own and self._plain_defaults and self._selectors.of(pod, objects or self.tools.objects).empty:
+            return ()  # default constraints are for pods that some Service or controller means
         label_keys = self.tools.features.match_label_keys_in_pod_topology_spread
         try:
             constraints = compile_constraints(own or self._defaults, pod.labels, action, label_keys=label_keys)

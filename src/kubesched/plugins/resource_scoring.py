@@ -16,7 +16,7 @@ from msgspec.structs import force_setattr
 from kubesched.api.quantity import is_scalar_resource
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
-from kubesched.cluster.podinfo import CPU, EPHEMERAL_STORAGE, MEMORY, UNSAID, PodInfo, Requests, pod_requests
+from kubesched.cluster.podinfo import CPU, EPHEMERAL_STORAGE, MEMORY, UNSAID, PodInfo, Requests
 from kubesched.cluster.types import Amounts
 
 
@@ -42,7 +42,7 @@ def scoring_requests(pod: PodInfo) -> Requests:
 
     Kept from kube-scheduler: containers that do not say count with a guess, and `spec.resources` does not count.
     """
-    return pod_requests(pod.pod, pod_level=False, missing=UNSAID)
+    return pod.guessed_requests
 
 
 def signed_requests(pod: PodInfo) -> tuple[str, Any]:

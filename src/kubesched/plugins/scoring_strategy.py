@@ -154,15 +154,20 @@ def mean_score(strategy: Strategy, loads: Iterable[Load]) -> int:
 def mean_scores(strategy: Strategy, count: int, loads: Iterable[LoadAll]) -> Scores:
     """As `mean_score`, for `count` nodes."""
     total: Scores = np.zeros(count, dtype=np.int64)
-    weights: Scores = np.zeros(count, dtype=np.int64)
+    weights: Scores | int = 0
     for requested, capacity, weight in loads:
+        if not strategy.by_shape and capacity.all():  # every node has it, as is usual
+            total += strategy.all(requested, capacity) * weight
+            weights = weights + weight
+            continue
         counts: Mask = capacity != 0
         scores = strategy.all(requested, np.where(counts, capacity, 1))
         if strategy.by_shape:
             counts = counts & (scores > 0)
         total += np.where(counts, scores * weight, 0)
-        weights += np.where(counts, weight, 0)
-    divisor = np.where(weights == 0, 1, weights)  # then total is 0, too
+        weights = weights + np.where(counts, weight, 0)
+    divisor = np.where(weights == 0, 1, weights) if isinstance(weights, np.ndarray) else np.int64(weights or 1)
+    # Where the divisor would be 0 the total is, too.
     if strategy.by_shape:
         return np.floor(total.astype(np.float64) / divisor.astype(np.float64) + 0.5).astype(np.int64)
     mean: Scores = total // divisor
