@@ -19,3 +19,9 @@ test-realserver: envtest ## the tests against the real servers, none left out
 .PHONY: envtest-clean
 envtest-clean: ## remove the real servers (the Go build cache stays)
 	@rm -rf .envtest
+
+.PHONY: helm
+helm: ## build Helm, for the test that renders the chart with it (needs Go 1.26)
+	@mkdir -p .envtest/bin
+	@cd envtest/helm && CGO_ENABLED=0 GOWORK=off go build -mod=readonly -buildvcs=false -trimpath -ldflags "-s -w" \
+	  -o ../../.envtest/bin/helm helm.sh/helm/v3/cmd/helm
