@@ -28,7 +28,18 @@ from kubesched.core.flight import Flight
 from kubesched.core.flying import Flying
 from kubesched.core.lifecycle import Lifecycle
 from kubesched.core.luck import SeededLuck
-from kubesched.core.messages import AnyEffect, Call, Commanded, Completed, Event, Observed, Publish, Synced, Tick
+from kubesched.core.messages import (
+    AnyEffect,
+    Call,
+    Commanded,
+    Completed,
+    EffectId,
+    Event,
+    Observed,
+    Publish,
+    Synced,
+    Tick,
+)
 from kubesched.core.outbox import Outbox
 from kubesched.core.queue import PriorityQueue, Queue
 from kubesched.core.reminders import Reminder
@@ -155,8 +166,8 @@ class Core:
         while (reminder := self.timers.pop(self.now)) is not None:
             reminder.fire(self)
 
-    def _settle(self, effect: int, answer: Answer) -> None:
-        heir = self.outbox.settle(effect)  # type: ignore[arg-type]  # an EffectId by its provenance
+    def _settle(self, effect: EffectId, answer: Answer) -> None:
+        heir = self.outbox.settle(effect)
         if answer.obj is not None and watching.knows(self, answer.obj):
             watching.observe(self, answer.obj, gone=False)  # the server's word, ahead of the watch
         if heir is not None:

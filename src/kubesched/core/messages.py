@@ -71,7 +71,10 @@ class Effect(Struct, frozen=True, tag=True, tag_field="effect", kw_only=True, om
 
 
 class Like:
-    """Equal to any effect of a type with the fields that are named: `Bind.match(node="n1") in effects`."""
+    """Equal to any effect of a type with the fields that are named: `Bind.match(node="n1") in effects`.
+
+    As every pattern it is equal to unequal things, and so has no hash.
+    """
 
     def __init__(self, kind: type[Effect], fields: Mapping[str, object]) -> None:
         unknown = fields.keys() - set(kind.__struct_fields__)
@@ -81,8 +84,6 @@ class Like:
 
     def __eq__(self, other: object) -> bool:
         return type(other) is self.kind and all(getattr(other, name) == value for name, value in self.fields.items())
-
-    __hash__ = None  # type: ignore[assignment]  # as with every pattern: equal to unequal things
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__}.match({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"

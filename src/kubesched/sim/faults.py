@@ -16,8 +16,8 @@ from kubesched.api.time import Duration, Instant, seconds
 
 Target = Literal["Bind", "PatchPod", "ReadPod", "Evict", "Publish", "Call"]
 Outcome = Literal["lost", "timeout-after-apply", "late", "refused"]
-EFFECTS: tuple[str, ...] = get_args(Target)
-OUTCOMES: tuple[str, ...] = get_args(Outcome)
+EFFECTS: tuple[Target, ...] = get_args(Target)
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 PATIENCE: Duration = seconds(30)
 
 

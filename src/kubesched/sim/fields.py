@@ -15,6 +15,7 @@ from kubesched.api.time import Duration, parse_duration, seconds
 from kubesched.config.faults import Fault, did_you_mean, shown
 
 T = TypeVar("T")
+Word = TypeVar("Word", bound=str)
 Json = dict[str, Any]
 
 LONGEST: Duration = seconds(100 * 365 * 86_400)  # virtual years are cheap, but calendars end
@@ -130,14 +131,14 @@ class Fields:
         nothing: Duration | None = None
         return self.read(key, "a duration such as 10s or 1h30m", convert, nothing)
 
-    def choice(self, key: str, supported: Iterable[str], default: str) -> str:
-        names = list(supported)
+    def choice(self, key: str, supported: Iterable[Word], default: Word) -> Word:
+        names = {str(name): name for name in supported}
 
-        def convert(value: Any) -> str | None:
+        def convert(value: Any) -> Word | None:
             if isinstance(value, str) and value not in names:
                 hint = did_you_mean(value, names)
                 raise ValueError(f"must be one of {', '.join(names)}, not {shown(value)}{f' ({hint})' if hint else ''}")
-            return value if isinstance(value, str) else None
+            return names[value] if isinstance(value, str) else None
 
         return self.read(key, f"one of {', '.join(names)}", convert, default)
 

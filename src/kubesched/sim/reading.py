@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import structs
 
@@ -24,6 +24,7 @@ from kubesched.config.schema import Configuration
 from kubesched.config.yaml import Limits, line_of, parse
 from kubesched.framework.errors import ConfigError
 from kubesched.framework.features import Features
+from kubesched.framework.profile import TieRule
 from kubesched.sim import faults
 from kubesched.sim.changing import changed
 from kubesched.sim.expectation import expectation_of
@@ -49,7 +50,7 @@ from kubesched.sim.workload import workload_of
 
 LIMITS = Limits(size=32 << 20, depth=64, nodes=2_000_000)
 SEED_MAX = (1 << 63) - 1
-TIES = ("seeded", "name", "first")
+TIES: tuple[TieRule, ...] = get_args(TieRule)
 
 KIND_WORDS: Mapping[str, str] = {
     **{kind.lower(): kind for kind in (*KINDS, *(played.name for played in PLAYED))},
@@ -146,7 +147,7 @@ class _Reader:
             latency=self._latency(fields),
             actors=self._actors(fields),
             scheduler=self._scheduler(fields, features_of(features)),
-            tie=fields.choice("tie", TIES, "seeded"),  # type: ignore[arg-type]  # one of TIES
+            tie=fields.choice("tie", TIES, "seeded"),
             plugins=self._plugins,
             features=features,
             cluster=tuple(cluster),
@@ -356,8 +357,8 @@ def _fault(fields: Fields) -> Deed:
         return HoldNews(kind or "Pod", duration)
     pod = inner.text("pod")
     fault = faults.Fault(
-        effect=inner.choice("effect", faults.EFFECTS, "Bind"),  # type: ignore[arg-type]  # one of EFFECTS
-        outcome=inner.choice("outcome", faults.OUTCOMES, "lost"),  # type: ignore[arg-type]  # one of OUTCOMES
+        effect=inner.choice("effect", faults.EFFECTS, "Bind"),
+        outcome=inner.choice("outcome", faults.OUTCOMES, "lost"),
         pod=pod if "/" in pod or not pod else f"default/{pod}",
         times=inner.integer("times", 1, 1, 1_000_000),
         after=inner.duration("after", least=1) or faults.PATIENCE,

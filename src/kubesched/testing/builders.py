@@ -144,7 +144,9 @@ def pod(
 
 
 def namespace(name: str = "default", *, labels: Mapping[str, str] | None = None, version: int | str = "") -> Namespace:
-    return make("Namespace", name, labels=labels, version=version)  # type: ignore[return-value]  # by its kind
+    made = make("Namespace", name, labels=labels, version=version)
+    assert isinstance(made, Namespace)
+    return made
 
 
 def make(

@@ -13,7 +13,7 @@ Times are moments of the run, `at=seconds(3)`; each call happens no earlier than
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from kubesched.api.objects import KubeObject, Object
 from kubesched.api.time import Duration, Instant
@@ -101,7 +101,7 @@ def _all(core: Core, events: Iterable[Event], at: int) -> list[AnyEffect]:
 
 
 def _known(obj: KubeObject) -> Object:
-    return obj  # type: ignore[return-value]  # the builders make no others
+    return cast(Object, obj)  # the builders make no others
 
 
 # ── what must hold ───────────────────────────────────────────────────────────────────────────────────────────

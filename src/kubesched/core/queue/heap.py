@@ -95,7 +95,7 @@ class Heap:
 
 
 class _Wary:
-    """A key whose comparisons never raise."""
+    """A key whose comparisons never raise.  Being equal makes no two of them the same: there is no hash."""
 
     __slots__ = ("_key",)
 
@@ -110,5 +110,3 @@ class _Wary:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Wary) and not self < other and not other < self
-
-    __hash__ = None  # type: ignore[assignment]  # equality here is no identity
