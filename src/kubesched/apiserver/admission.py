@@ -54,7 +54,7 @@ class Rules:
     follow_all: bool = False
 
 
-def namespace_exists(store: Store, resource: Resource, namespace: str, name: str) -> None:
+def namespace_exists(store: Store, storage: str, namespace: str, name: str) -> None:
     """Refuse to create in a namespace that is not there, or not for long."""
     stored = store.find("namespaces", "", namespace)
     if stored is None:
@@ -67,7 +67,7 @@ def namespace_exists(store: Store, resource: Resource, namespace: str, name: str
         "field": "metadata.namespace",
     }
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
-    raise forbidden(resource.storage, name, why, [cause])
+    raise forbidden(storage, name, why, [cause])
 
 
 def check_delete(resource: Resource, name: str) -> None:
@@ -205,8 +205,6 @@ def _runtime_class(store: Store, rules: Rules, obj: Json) -> None:
     name = spec.get("runtimeClassName")
     refuse = _refusal("pods", obj)
     if not name:
-        if spec.get("overhead"):
-            raise refuse("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
         return
     stored = store.find("node.k8s.io/runtimeclasses", "", name)
     if stored is None:
@@ -219,8 +217,6 @@ def _runtime_class(store: Store, rules: Rules, obj: Json) -> None:
         ):
             raise refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
         spec["overhead"] = dict(overhead)
-    elif spec.get("overhead"):
-        raise refuse("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
     scheduling = stored.obj.get("scheduling") or {}
     selector = spec.get("nodeSelector") or {}
     for key, value in (scheduling.get("nodeSelector") or {}).items():
@@ -234,6 +230,16 @@ def _runtime_class(store: Store, rules: Rules, obj: Json) -> None:
     more = [t for t in scheduling.get("tolerations") or () if t not in (spec.get("tolerations") or ())]
     if more:
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *more]
+
+
+def admit_valid(store: Store, resource: Resource, obj: Json) -> None:
+    """What is looked at only in an object without other faults."""
+    if resource.shape != "core.Pod" or not obj["spec"].get("overhead"):
+        return
+    stored = store.find("node.k8s.io/runtimeclasses", "", obj["spec"].get("runtimeClassName") or "")
+    if stored is None or not (stored.obj.get("overhead") or {}).get("podFixed"):
+        why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise forbidden("pods", obj["metadata"].get("name", ""), why)
 
 
 def topology_labels(store: Store, node: str) -> Json:
@@ -394,6 +400,10 @@ def _service_address(store: Store, rules: Rules, obj: Json) -> None:
     spec.setdefault("ipFamilyPolicy", "SingleStack")
 
 
+def _tolerate_lost_nodes_still(store: Store, obj: Json, old: Json) -> None:
+    _tolerate_lost_nodes(store, Rules(), obj)
+
+
 _CREATE: dict[str, tuple[Callable[[Store, Rules, Json], None], ...]] = {
     "core.Service": (_service_address,),
     "core.Pod": (_limit_ranges, _pod_priority, _tolerate_lost_nodes, _runtime_class, _pod_topology),
@@ -408,6 +418,7 @@ _CREATE: dict[str, tuple[Callable[[Store, Rules, Json], None], ...]] = {
     ),
 }
 _UPDATE: dict[str, tuple[Callable[[Store, Json, Json], None], ...]] = {
+    "core.Pod": (_tolerate_lost_nodes_still,),
     "core.PersistentVolumeClaim": (_claim_resize,),
     "scheduling.PriorityClass": (_one_default_class_kept,),
 }

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from kubesched.api.time import Instant, format_rfc3339
+from kubesched.apiserver import admission
 from kubesched.apiserver.admission import topology_labels
 from kubesched.apiserver.objects import Objects
-from kubesched.apiserver.status import ApiError, bad_request, conflict, field_invalid, field_required, invalid
+from kubesched.apiserver.status import ApiError, bad_request, conflict, field_not_supported, field_required
 from kubesched.apiserver.store import Preconditions
 
 Json = dict[str, Any]
@@ -27,12 +28,9 @@ def bind(objects: Objects, namespace: str, name: str, binding: Json, *, dry_run:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if meta.get("name", "") != name:
         raise bad_request("name in URL does not match name in Binding object")
+    admission.namespace_exists(objects.store, "pods", namespace, name)
     target = binding.get("target") or {}
-    if not target.get("name"):
-        raise invalid("", "Binding", name, [field_required("target.name")])
-    if target.get("kind", "") not in ("", "Node", "Minion"):
-        error = field_invalid("target.kind", target["kind"], 'must be "Node", "Minion", or empty')
-        raise invalid("", "Binding", name, [error])
+    _check(target)
     node = target["name"]
     fence = Preconditions(meta.get("uid") or None, meta.get("resourceVersion") or None)
     at = format_rfc3339(Instant(objects.now()))
@@ -44,6 +42,15 @@ def bind(objects: Objects, namespace: str, name: str, binding: Json, *, dry_run:
 
     objects.store.guaranteed_update("pods", namespace, name, assign, preconditions=fence, dry_run=dry_run)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _check(target: Json) -> None:
+    """Kept from kube-apiserver: what is wrong with a target is said with a 500, without a reason."""
+    if target.get("kind", "") not in ("", "Node"):
+        error = field_not_supported("target.kind", target["kind"], ["Node", "<empty>"])
+        raise ApiError(500, "", f"target.kind: {error.body}")
+    if not target.get("name"):
+        raise ApiError(500, "", f"target.name: {field_required('target.name').body}")
 
 
 def _refuse(pod: Json, name: str) -> None:

@@ -10,6 +10,7 @@ Bodies are bounded before they are walked: size by the server, depth here.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ import msgspec
 import yaml
 
 from kubesched.apiserver import protobuf, schema
-from kubesched.apiserver.kinds import Resource
+from kubesched.apiserver.kinds import BUILT_IN, Resource
 from kubesched.apiserver.negotiation import AVAILABLE, JSON, PROTOBUF, YAML
 from kubesched.apiserver.requests import Query, Request
 from kubesched.apiserver.status import (
@@ -35,6 +36,7 @@ Json = dict[str, Any]
 DEPTH_MAX = 128
 YAML_NODES_MAX = 100_000
 _WARNING_BYTES_MAX = 4096
+_EXCERPT_MAX = 30
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
@@ -229,12 +231,23 @@ def read_value(request: Request, kind: str) -> tuple[Any, str]:
         if media == YAML:
             return read_yaml(body), media
     except Undecodable as error:
-        shown = body[:1024].hex() if len(body) > 1 else body.decode("latin-1") or "<empty>"
+        shown = _excerpt(body)
         what = str(error) if media == YAML else f"couldn't get version/kind; json parse error: {error}"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {what} ({shown})") from None
     if media == PROTOBUF:
         return None, media
     raise unsupported_media_type(AVAILABLE)
+
+
+def _excerpt(body: bytes) -> str:
+    """The beginning of a body that is not what it should be: as text if it looks like an object, else in hex."""
+    if not body:
+        return "<empty>"
+    if body.startswith(b"{"):
+        shown, longest = body.decode("utf-8", errors="replace"), _EXCERPT_MAX
+    else:
+        shown, longest = body.hex(), 2 * _EXCERPT_MAX
+    return shown if len(shown) <= longest else f"{shown[:longest]} ..."
 
 
 def read_object(request: Request, group_version: str, kind: str, shape: str, validation: str = "Warn") -> Json:
@@ -249,7 +262,7 @@ def read_object(request: Request, group_version: str, kind: str, shape: str, val
         why = f"json: cannot unmarshal {what} into Go value of type {_TYPE_META}"
         raise bad_request(
             f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
-            f"json parse error: {why} ({request.body[:1024].hex()})"
+            f"json parse error: {why} ({_excerpt(request.body)})"
         )
     check_kind(value, group_version, kind)
     repeated = repeated_fields(request.body) if validation == "Strict" and media == JSON else []
@@ -286,14 +299,18 @@ def check_kind(value: Json, group_version: str, kind: str) -> None:
             f"error: json: cannot unmarshal {what} into Go struct field .{field} of type string"
         )
     if (said_version, said_kind) != (group_version, kind):
-        scheme = 'in scheme "pkg/runtime/scheme.go:111"'
-        raise bad_request(
-            f"{_in_version(said_version, said_kind)} cannot be handled as a {kind}: "
-            f'no kind "{said_kind}" is registered for version "{said_version}" {scheme}'
-            if said_version != group_version
-            else f"{_in_version(said_version, said_kind)} cannot be handled as a {kind}: "
-            f"converting ({said_kind}) to ({kind}): unknown conversion"
-        )
+        if (said_version, said_kind) in _kinds():
+            room, version = group_version.rpartition("/")[0].partition(".")[0], said_version.rpartition("/")[2]
+            why = f"converting ({version}.{said_kind}) to ({room or 'core'}.{kind}): unknown conversion"
+        else:
+            scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+            why = f'no kind "{said_kind}" is registered for version "{said_version}" {scheme}'
+        raise bad_request(f"{_in_version(said_version, said_kind)} cannot be handled as a {kind}: {why}")
+
+
+@functools.cache
+def _kinds() -> frozenset[tuple[str, str]]:
+    return frozenset((row.group_version, row.kind) for row in BUILT_IN)
 
 
 def _in_version(group_version: str, kind: str) -> str:

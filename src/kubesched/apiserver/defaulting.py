@@ -10,6 +10,7 @@ Rules that need other objects (priority classes, storage classes) are admission,
 from __future__ import annotations
 
 import functools
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -37,9 +38,18 @@ def _fill(obj: Json, **values: Any) -> None:
 # ── pods and what contains them ─────────────────────────────────────────────────────────────────────────────
 
 
+_PART = "[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
+_HOST = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*(?::[0-9]+)?"
+_IMAGE = re.compile(
+    rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@[A-Za-z][A-Za-z0-9+.-]*:[0-9a-fA-F]{{32,}})?"
+)
+
+
 @functools.lru_cache(maxsize=4096)
 def image_pull_policy(image: str) -> str:
-    """Always for images without a tag, or tagged latest; a digest alone pins the image."""
+    """Always for images without a tag, or tagged latest; a digest alone pins the image, and so does no image at all."""
+    if not _IMAGE.fullmatch(image):
+        return "IfNotPresent"
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
@@ -191,7 +201,7 @@ def pod(obj: Json) -> None:
         _pod_level_requests(spec)
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
-    _fill(obj.setdefault("status", {}), phase="Pending")
+    obj.setdefault("status", {})
 
 
 def _pod_level_requests(spec: Json) -> None:
@@ -509,6 +519,11 @@ def _autoscaler_v1(obj: Json) -> None:
     _fill(obj["spec"], minReplicas=1)
 
 
+def _csi_node(obj: Json) -> None:
+    if not obj["spec"].get("drivers"):
+        obj["spec"]["drivers"] = None
+
+
 def _pod_template(obj: Json) -> None:
     _template(obj)
 
@@ -534,6 +549,7 @@ RULES: dict[str, Defaults] = {
     "batch.CronJob": _cron_job,
     "storage.StorageClass": _storage_class,
     "storage.CSIDriver": _csi_driver,
+    "storage.CSINode": _csi_node,
     "scheduling.PriorityClass": _priority_class,
     "schedulingalpha.PodGroup": _pod_group,
     "resource.ResourceClaim": _resource_claim,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubesched.api.time import Instant, format_rfc3339
+from kubesched.apiserver import admission
 from kubesched.apiserver.deletion import pod_grace
 from kubesched.apiserver.objects import Objects
 from kubesched.apiserver.options import checked_delete_options
@@ -31,6 +32,7 @@ def evict(objects: Objects, namespace: str, name: str, eviction: Json, *, dry_ru
     options = checked_delete_options(eviction.get("deleteOptions") or {})
     dry_run = dry_run or options.dry_run
     store = objects.store
+    admission.namespace_exists(store, "pods", namespace, name)
     stored = store.find("pods", namespace, name)
     if stored is None:
         raise not_found("pods", name)
@@ -39,9 +41,26 @@ def evict(objects: Objects, namespace: str, name: str, eviction: Json, *, dry_ru
         budget = _budget_of(objects, pod)
         if budget is not None:
             _spend(objects, budget, pod, dry_run)
+    if not dry_run:
+        store.guaranteed_update("pods", namespace, name, lambda found: _told(found, objects.now()))
     options = DeleteOptions(options.grace_period_seconds, options.preconditions, options.propagation_policy, dry_run)
     store.delete("pods", namespace, name, options, grace=pod_grace)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _told(pod: Json, now: int) -> Json:
+    """The pod with a condition that says why it goes."""
+    status = pod.get("status") or {}
+    others = [c for c in status.get("conditions") or () if c.get("type") != "DisruptionTarget"]
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": format_rfc3339(Instant(now)),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    return {**pod, "status": {**status, "conditions": [*others, condition]}}
 
 
 def _may_go_freely(pod: Json) -> bool:

@@ -58,6 +58,7 @@ class Resource:
     status_on_create: POST may carry status (nodes register with theirs).
     unconditional:  PUT needs no resourceVersion.
     create_on_update: PUT creates what is missing.
+    returned:       DELETE answers with the object that is gone, not with a Status.
     definition:     what a CustomResourceDefinition said of this kind (a kubesched.apiserver.crd.Definition).
     """
 
@@ -77,6 +78,7 @@ class Resource:
     status_on_create: bool = False
     unconditional: bool = True
     create_on_update: bool = False
+    returned: bool = False
     conversion: Conversion | None = None
     scale: ScalePaths | None = None
     definition: Any = None
@@ -224,6 +226,17 @@ _POD_SUBRESOURCES = _subs(
 )
 
 
+# Kept from kube-apiserver: these answer DELETE with what is gone, all others with a Status.
+_RETURNED = frozenset(
+    (
+        *("core.PersistentVolume", "core.PersistentVolumeClaim", "core.Pod", "core.PodTemplate", "core.ResourceQuota"),
+        *("core.Service", "core.ServiceAccount", "resource.DeviceClass", "resource.ResourceClaim"),
+        *("resource.ResourceClaimTemplate", "resource.ResourceSlice", "storage.CSIDriver", "storage.CSINode"),
+        *("storage.StorageClass", "storage.VolumeAttachment", "storage.VolumeAttributesClass"),
+    )
+)
+
+
 def _row(
     group_version: str,
     plural: str,
@@ -237,6 +250,7 @@ def _row(
 ) -> Resource:
     group, _, version = group_version.rpartition("/")
     rules.setdefault("subresources", _subs(*subresources))
+    rules.setdefault("returned", shape in _RETURNED)
     return Resource(
         group=group,
         version=version,

@@ -93,7 +93,7 @@ class Objects:
         if meta.get("resourceVersion", "0") in ("", "0"):
             meta.pop("resourceVersion", None)
         if resource.namespaced:
-            admission.namespace_exists(self.store, resource, namespace, meta.get("name", ""))
+            admission.namespace_exists(self.store, resource.storage, namespace, meta.get("name", ""))
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = self.store.generate_name(resource.storage, namespace, meta["generateName"])
         strategy.drop_status(resource, obj)
@@ -111,6 +111,7 @@ class Objects:
             admission.admit_create(self.store, self.rules, resource, obj)
             strategy.prepare_create(resource, obj, self.now())
             self._refuse(resource, obj, validation_kinds.created(resource, obj))
+            admission.admit_valid(self.store, resource, obj)
         finish = strategy.label_job if resource.shape == "batch.Job" else None
         return self.store.create(
             resource.storage, obj, generation=1 if resource.generation else None, dry_run=dry_run, finish=finish
@@ -137,7 +138,7 @@ class Objects:
         """Make the object and the URL agree on where it is; return its metadata."""
         meta: Json = obj.setdefault("metadata", {})
         given = meta.get("namespace", "")
-        if given and given != namespace:
+        if given and given != namespace and resource.namespaced:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if resource.namespaced:
             meta["namespace"] = namespace

@@ -204,11 +204,9 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
         if options.continue_token:
             errors.append(field_forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
         if options.match == "Exact" and options.resource_version == "0":
-            errors.append(field_forbidden(_MATCH, f'{_MATCH} "Exact" is forbidden for resourceVersion "0"'))
+            errors.append(field_forbidden(_MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial_events is not None:
         errors.append(field_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    if options.limit < 0:
-        errors.append(field_invalid("limit", options.limit, "must be non-negative"))
     return errors
 
 

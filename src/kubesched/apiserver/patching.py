@@ -49,7 +49,7 @@ def read_patch(request: Request, kind: str) -> Any:
     try:
         return codec.read_json(request.body)
     except codec.Undecodable as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+        raise bad_request(str(error) if kind == STRATEGIC_PATCH else f"error decoding patch: {error}") from None
 
 
 def _read_apply(body: bytes) -> Any:
@@ -91,13 +91,12 @@ def patch(objects: Objects, request: Request, target: Any) -> tuple[Stored, bool
     kind = patch_type(request, resource)
     options = write_options(request, "PatchOptions", apply=kind == APPLY_PATCH)
     strict = codec.field_validation(request.query, "PatchOptions")
-    change = read_patch(request, kind)
     old = objects.store.find(resource.storage, target.place, target.name)
     if kind == APPLY_PATCH:
-        return _applied(objects, request, target, change, old, options, strict)
+        return _applied(objects, request, target, read_patch(request, kind), old, options, strict)
     if old is None:
         raise _missing(target)
-    outcome = patched(kind, objects.view(resource, old), change, resource.shape)
+    outcome = patched(kind, objects.view(resource, old), read_patch(request, kind), resource.shape)
     new = objects.clean_patched(request, resource, outcome, strict)
     stored = objects.replace(
         resource, old, new, target.subresource, patched=True, writer=options.writer, dry_run=options.dry_run

@@ -239,7 +239,7 @@ class Rest:
         if self.store.find(resource.storage, target.place, target.name) is None:
             raise not_found(_address(resource), target.name)
         deletion = self.store.delete(resource.storage, target.place, target.name, options, **_deletion_rules(resource))
-        if not deletion.gone or resource.shape == "core.Pod":
+        if not deletion.gone or resource.returned:
             return self.show(request, resource, deletion.stored)
         return _encoded(_deleted(resource, deletion), negotiate(request.headers.get("accept", "")))
 

@@ -205,7 +205,7 @@ def json_kind(value: Any) -> str:
         case bool():
             return "bool"
         case int() | float():
-            return f"number {value}" if isinstance(value, float) else "number"
+            return "number"
         case str():
             return "string"
         case list():
@@ -241,7 +241,7 @@ def _integer(base: str) -> Clean:
             raise Mistyped(f"number {value}", base)
         if value is None:
             return 0
-        raise Mistyped(json_kind(value), base)
+        raise Mistyped(f"number {value}" if isinstance(value, float) else json_kind(value), base)
 
     return clean
 

@@ -169,6 +169,8 @@ def _positive(amount: str) -> bool:
 
 def _pod(obj: Json, now: int) -> None:
     spec = obj["spec"]
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     status: Json = {"phase": "Pending"}
     if spec.get("schedulingGates"):
         status["conditions"] = [

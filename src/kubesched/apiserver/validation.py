@@ -47,6 +47,7 @@ def check_path_segment(text: str) -> str | None:
 _NAMES: dict[str, NameCheck] = {
     "core.Namespace": check_dns1123_label,
     "core.Service": check_dns1123_label,
+    "policy.PodDisruptionBudget": check_path_segment,
     "rbac.Role": check_path_segment,
     "rbac.ClusterRole": check_path_segment,
     "rbac.RoleBinding": check_path_segment,
@@ -97,7 +98,7 @@ def metadata(resource: Resource, meta: Json, old: Json | None = None) -> Errors:
         errors += _annotations(meta["annotations"], "metadata.annotations")
     if "ownerReferences" in meta:
         errors += _owners(meta["ownerReferences"])
-    if "finalizers" in meta:
+    if "finalizers" in meta and resource.shape != "policy.PodDisruptionBudget":
         errors += _finalizers(meta["finalizers"])
     return errors
 

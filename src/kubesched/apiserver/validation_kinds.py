@@ -125,8 +125,8 @@ def template(found: Json | None, at: str, restart: Sequence[str] = ("Always",)) 
     spec = found.get("spec") or {}
     errors += validation_pod.pod_spec(spec, f"{at}.spec")
     policy = spec.get("restartPolicy")
-    if policy in ("Always", "OnFailure", "Never") and policy not in restart:
-        if len(restart) > 1 and policy == "Always":
+    if policy not in restart:
+        if len(restart) > 1:
             errors.append(field_required(f"{at}.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
         else:
             errors.append(field_not_supported(f"{at}.spec.restartPolicy", policy, restart))
@@ -493,7 +493,8 @@ def _node(obj: Json) -> Errors:
 
 
 def _node_update(obj: Json, old: Json) -> Errors:
-    errors = _node(obj)
+    # Kept from kube-apiserver: an update looks at the taints twice.
+    errors = _node(obj) + _taints(obj["spec"].get("taints") or (), "metadata.taints")
     new, was = obj["spec"], old["spec"]
     if was.get("podCIDRs") and new.get("podCIDRs") != was["podCIDRs"]:
         errors.append(field_forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
@@ -675,6 +676,9 @@ def _volume(obj: Json) -> Errors:
     if set(capacity or ()) != {"storage"}:
         errors.append(field_not_supported("spec.capacity", capacity, ("storage",)))
     elif quantity.compare(capacity["storage"], "0") <= 0:
+        if capacity["storage"].startswith("-"):
+            units = quantity.parse_units(capacity["storage"])
+            errors.append(field_invalid("spec.capacity[storage]", units, "must be a valid resource quantity"))
         errors.append(field_invalid("spec.capacity[storage]", capacity["storage"], "must be greater than zero"))
     errors += _one_of(spec, "spec", "persistentVolumeReclaimPolicy", ("Delete", "Recycle", "Retain"))
     affinity = spec.get("nodeAffinity")
@@ -683,6 +687,8 @@ def _volume(obj: Json) -> Errors:
             errors.append(field_required("spec.nodeAffinity.required", "must specify required node constraints"))
         else:
             errors += validation_pod.node_selector(affinity["required"], "spec.nodeAffinity.required")
+    elif "local" in spec:
+        errors.append(field_required("spec.nodeAffinity", "Local volume requires node affinity"))
     sources = [key for key in spec if key in _VOLUME_SOURCES]
     if not sources:
         errors.append(field_required("spec", "must specify a volume type"))
@@ -751,11 +757,9 @@ def _storage_class_update(obj: Json, old: Json) -> Errors:
     errors: Errors = []
     if obj.get("parameters") != old.get("parameters"):
         errors.append(field_forbidden("parameters", "updates to parameters are forbidden."))
-    if obj.get("provisioner") != old.get("provisioner"):
-        errors.append(field_forbidden("provisioner", "updates to provisioner are forbidden."))
-    if obj.get("reclaimPolicy") != old.get("reclaimPolicy"):
-        errors.append(field_forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden."))
-    return errors + immutable(obj, old, "volumeBindingMode")
+    for field in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
+        errors += immutable(obj, old, field)
+    return errors
 
 
 def _csi_node(obj: Json) -> Errors:
@@ -768,6 +772,11 @@ def _csi_node(obj: Json) -> Errors:
             errors.append(field_required(f"{at}.name"))
         if not driver.get("nodeID"):
             errors.append(field_required(f"{at}.nodeID"))
+        count = (driver.get("allocatable") or {}).get("count") or 0
+        if count < 0:
+            errors.append(
+                field_invalid(f"{at}.allocatable.count", count, "must be greater than or equal to 0")
+            )
         if name in names:
             errors.append(field_duplicate(f"{at}.name", name))
         names.add(name)
@@ -785,6 +794,9 @@ def _csi_driver(obj: Json) -> Errors:
 
 def _capacity(obj: Json) -> Errors:
     errors = _subdomain(obj.get("storageClassName", ""), "storageClassName")
+    for field in ("capacity", "maximumVolumeSize"):
+        if obj.get(field, "").startswith("-"):
+            errors.append(field_invalid(field, obj[field], "must be greater than or equal to 0"))
     return errors + label_selector(obj.get("nodeTopology"), "nodeTopology")
 
 
@@ -924,7 +936,9 @@ def _resource_slice(obj: Json) -> Errors:
         if not chosen:
             errors.append(field_required("spec", f"exactly one of {shown} is required"))
         else:
-            errors.append(field_invalid("spec", "{" + ", ".join(chosen) + "}", f"exactly one of {shown} is required"))
+            several = "{" + ", ".join(f"`{name}`" for name in chosen) + "}"
+            why = f"exactly one of {shown} is required, but multiple fields are set"
+            errors.append(field_invalid("spec", several, why))
     return errors
 
 

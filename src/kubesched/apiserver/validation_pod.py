@@ -13,6 +13,7 @@ from typing import Any
 from kubesched.api import quantity
 from kubesched.api.names import check_dns1123_label, check_dns1123_subdomain, check_label_value, check_qualified_name
 from kubesched.apiserver.admission import TOLERATES_LOST
+from kubesched.apiserver.schema import shape
 from kubesched.apiserver.status import (
     FieldError,
     field_duplicate,
@@ -22,7 +23,7 @@ from kubesched.apiserver.status import (
     field_not_supported,
     field_required,
 )
-from kubesched.apiserver.strategy import affinity_terms, qos_class
+from kubesched.apiserver.strategy import affinity_terms, container_requests, qos_class
 from kubesched.apiserver.validation import faults, label_selector, labels
 
 Json = dict[str, Any]
@@ -36,6 +37,12 @@ _PULL = ("Always", "IfNotPresent", "Never")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 _STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+_OTHER_STANDARD_RESOURCES = (  # of quotas and claims; no container can have them
+    *("storage", "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps"),
+    *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
+    *("requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.storage"),
+    *("limits.cpu", "limits.memory", "limits.ephemeral-storage"),
+)
 _PORT_NAME = re.compile("[-a-z0-9]+")
 _SELECT_VALUES = "must be specified when `operator` is 'In' or 'NotIn'"
 
@@ -96,6 +103,8 @@ def pod_spec(spec: Json, at: str) -> Errors:
     policy = spec.get("preemptionPolicy")
     if policy is not None and policy not in ("Never", "PreemptLowerPriority"):
         errors.append(_choice(f"{at}.preemptionPolicy", policy, ("PreemptLowerPriority", "Never")))
+    if "resources" in spec:
+        errors += _pod_resources(spec, f"{at}.resources")
     if "overhead" in spec:
         errors += _amounts(spec["overhead"], f"{at}.overhead")
     if "topologySpreadConstraints" in spec:
@@ -296,7 +305,8 @@ def _resource_name(name: str, at: str) -> Errors:
         return errors
     if "/" not in name:
         if not is_standard_container_resource(name):
-            errors.append(field_invalid(at, name, "must be a standard resource type or fully qualified"))
+            if name not in _OTHER_STANDARD_RESOURCES:
+                errors.append(field_invalid(at, name, "must be a standard resource type or fully qualified"))
             errors.append(field_invalid(at, name, "must be a standard resource for containers"))
     elif not name.startswith("kubernetes.io/") and "kubernetes.io/" not in name:
         if not quantity.is_extended_resource(name):
@@ -338,11 +348,34 @@ def _resources(resources: Json, at: str, claims: set[Any]) -> Errors:
             elif quantity.compare(asked, limit) > 0:
                 why = f"must be less than or equal to {name} limit of {limit}"
                 errors.append(field_invalid(f"{at}.requests", asked, why))
-        elif not bad and not _overcommits(name) and not _resource_name(name, where):
+        elif not _overcommits(name) and not _resource_name(name, where):
             errors.append(field_required(f"{at}.limits", "Limit must be set for non overcommitable resources"))
     for index, claim in enumerate(resources.get("claims", ())):
         if claim.get("name") not in claims:
             errors.append(field_not_found(f"{at}.claims[{index}]", claim.get("name", "")))
+    return errors
+
+
+def _pod_resources(spec: Json, at: str) -> Errors:
+    """Faults of what a pod as a whole asks for: of few resources, and no less than its containers together."""
+    errors: Errors = []
+    whole = spec["resources"]
+    limits, requests = whole.get("limits", {}), whole.get("requests", {})
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in sorted(amounts.items()):
+            where = f"{at}.{field}[{name}]"
+            wrong = _resource_name(name, where)[:1]
+            if not wrong and name not in ("cpu", "memory") and not name.startswith("hugepages-"):
+                wrong = [field_not_supported(where, name, ("cpu", "hugepages-", "memory"))]
+            errors += wrong or _amount(name, amount, where)
+    together = container_requests(spec)
+    for name, asked in sorted(requests.items()):
+        if name in limits and quantity.compare(asked, limits[name]) > 0:
+            why = f"must be less than or equal to {name} limit of {limits[name]}"
+            errors.append(field_invalid(f"{at}.requests", asked, why))
+        if name in together and quantity.compare(asked, together[name]) < 0:
+            why = f"must be greater than or equal to aggregate container requests of {together[name]}"
+            errors.append(field_invalid(f"{at}.requests[{name}]", asked, why))
     return errors
 
 
@@ -552,7 +585,10 @@ def _match_label_keys(spec: Json) -> Errors:
     The merge has happened when this runs (strategy), so one mention of a key is the merged one.
     """
     errors: Errors = []
-    terms = [(constraint, "spec.topologySpreadConstraints") for constraint in spec.get("topologySpreadConstraints", ())]
+    terms = [
+        (constraint, f"spec.topologySpreadConstraints[{index}]")
+        for index, constraint in enumerate(spec.get("topologySpreadConstraints", ()))
+    ]
     terms += [(term, "spec.affinity") for term in affinity_terms(spec)]
     for term, at in terms:
         selector = term.get("labelSelector")
@@ -570,7 +606,7 @@ def _match_label_keys(spec: Json) -> Errors:
 
 def _spread(constraints: list[Json], at: str) -> Errors:
     errors: Errors = []
-    seen: set[tuple[str, str]] = set()
+    pairs = [(one.get("topologyKey", ""), one.get("whenUnsatisfiable", "")) for one in constraints]
     for index, constraint in enumerate(constraints):
         where = f"{at}[{index}]"
         skew, key = constraint.get("maxSkew", 0), constraint.get("topologyKey", "")
@@ -583,10 +619,9 @@ def _spread(constraints: list[Json], at: str) -> Errors:
             errors += _each(f"{where}.topologyKey", key, check_qualified_name)
         if unsatisfiable not in _UNSATISFIABLE:
             errors.append(field_not_supported(f"{where}.whenUnsatisfiable", unsatisfiable, _UNSATISFIABLE))
-        if (key, unsatisfiable) in seen:
+        if (key, unsatisfiable) in pairs[index + 1 :]:
             shown = f"{{{key}, {unsatisfiable}}}"
             errors.append(field_duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", shown))
-        seen.add((key, unsatisfiable))
         domains = constraint.get("minDomains")
         if domains is not None:
             if domains <= 0:
@@ -644,7 +679,7 @@ def pod_update(obj: Json, old: Json) -> Errors:
         munged["terminationGracePeriodSeconds"] = was["terminationGracePeriodSeconds"]
     if was.get("schedulingGates"):
         errors += _gated_changes(munged, was)
-    if munged != was:
+    if any(munged.get(field) != was.get(field) for field in shape("core.PodSpec").fields):
         errors.append(
             field_forbidden("spec", f"pod updates may not change fields other than {UPDATABLE}\n{diff(was, munged)}")
         )
@@ -802,6 +837,9 @@ def pod_status(obj: Json, old: Json) -> Errors:
     nominated = status.get("nominatedNodeName")
     if nominated:
         errors += _each("status.nominatedNodeName", nominated, check_dns1123_subdomain)
+        if obj["spec"].get("nodeName") and nominated != was.get("nominatedNodeName"):
+            why = "may not be set on pods that are already bound to a node"
+            errors.append(field_forbidden("status.nominatedNodeName", why))
     if was.get("qosClass") and status.get("qosClass") != was["qosClass"]:
         errors.append(field_invalid("status.qosClass", status.get("qosClass", ""), "field is immutable"))
     return errors
