@@ -15,12 +15,21 @@ from tests.plugins.storage import (
     volume,
 )
 
-from kubesched.api.objects import CSINode, KubeObject, Pod, VolumeAttachment
+from kubesched.api.objects import (
+    CSINode,
+    KubeObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    VolumeAttachment,
+)
 from kubesched.core.runner import Broken, verdict_of
 from kubesched.framework.events import ASSIGNED_POD_DELETE, Action, ClusterEvent, resource_name
 from kubesched.framework.profile import Tiers
 from kubesched.framework.status import SKIP, Code
+from kubesched.framework.tools import Tools
 from kubesched.plugins.node_volume_limits import REASON, NodeVolumeLimits
+from kubesched.testing.parity import Desk
 
 EBS = "kubernetes.io/aws-ebs"
 
@@ -251,6 +260,8 @@ def test_detachments_that_wake(waiting: Pod, detached: VolumeAttachment, expecte
         (csi_node(a=1), csi_node(a=1, b=1), True),
         (csi_node(a=1, b=2), csi_node(a=1, b=2), False),
         (csi_node(a=None), csi_node(a=1), True),
+        (csi_node(a=1), csi_node(a=None), True),
+        (csi_node(a=1, b=1), csi_node(b=1), True),
     ],
 )
 def test_limits_that_wake(old: CSINode, new: CSINode, expected: bool) -> None:
@@ -261,3 +272,26 @@ def test_limits_that_wake(old: CSINode, new: CSINode, expected: bool) -> None:
 def test_a_new_csi_node_wakes() -> None:
     event = ClusterEvent(resource_name("CSINode"), Action.ADD)
     assert wakes(NodeVolumeLimits(), event, pod("p", "data"), None, csi_node())
+
+
+@pytest.mark.parametrize(("new", "expected"), [(volume("vol"), True), (volume("vol", handle="h"), False)])
+def test_a_volume_of_no_driver_wakes_for_it_takes_no_place(new: PersistentVolume, expected: bool) -> None:
+    event = ClusterEvent(resource_name("PersistentVolume"), Action.ADD)
+    assert wakes(NodeVolumeLimits(), event, pod("p", "data"), None, new) is expected
+
+
+@pytest.mark.parametrize(
+    ("found", "old", "expected"),
+    [
+        pytest.param(volume("vol"), claim("other"), True, id="a place it was counted for is free"),
+        pytest.param(volume("vol", handle="h"), claim("other"), False, id="it takes the place it was counted for"),
+        pytest.param(volume("vol"), None, False, id="it was not counted"),
+    ],
+)
+def test_a_claim_of_another_that_is_bound_to_a_volume_of_no_driver_wakes(
+    found: PersistentVolume, old: PersistentVolumeClaim | None, expected: bool
+) -> None:
+    tools = Tools("NodeVolumeLimits")
+    tools.attach(Desk(Cluster(found).mirror))
+    event = ClusterEvent(resource_name("PersistentVolumeClaim"), Action.UPDATE)
+    assert wakes(NodeVolumeLimits(tools), event, pod("p", "data"), old, claim("other", "vol")) is expected

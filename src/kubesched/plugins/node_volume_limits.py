@@ -26,6 +26,7 @@ from kubesched.framework.cycle import Cycle
 from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint, resource_name
 from kubesched.framework.hooks import Signature
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
+from kubesched.framework.tools import Tools
 from kubesched.framework.vector import Verdict
 from kubesched.plugins.csi_migration import InTree, in_tree_disk, in_tree_plugin, is_migrated
 from kubesched.plugins.volumes import (
@@ -69,9 +70,9 @@ class NodeVolumeLimits:
                    reasons; rejects the node if the pod's volumes would make it more than its CSINode allows.
     Answers:       Unschedulable — evicting pods frees places.  UnschedulableAndUnresolvable for a pod whose claim
                    does not exist.
-    Wakes on:      a node or CSINode added, a CSINode gone or one of its limits raised; a pod with volumes leaves a
-                   node, or one with the same volumes comes; a claim of the pod is created or changes; a volume is
-                   detached.
+    Wakes on:      a node or CSINode added, a CSINode gone or one of its limits raised or lifted; a pod with volumes
+                   leaves a node, or one with the same volumes comes; a claim of the pod is created or changes; a
+                   volume is detached; a claim has lost its class, or has a volume of no CSI driver.
     Tiers:         filter, filter_all.
     Same as:       kube-scheduler NodeVolumeLimits, v1.36, but that a claim which is not the one of a placed
                    pod's ephemeral volume is not counted, where kube-scheduler gives the attempt up.
@@ -81,7 +82,8 @@ class NodeVolumeLimits:
     reads = (CSINode, CSIDriver, PersistentVolumeClaim, PersistentVolume, StorageClass, VolumeAttachment)
     board: Literal["node", "row"] = "node"
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Tools | None = None) -> None:
+        self.tools = tools
         self._limits: dict[str, tuple[CSINode, Mapping[str, int]]] = {}
 
     def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:
@@ -143,16 +145,26 @@ class NodeVolumeLimits:
         csi_node = resource_name("CSINode")
         return (
             # Beyond kube-scheduler: a node without a CSINode has no limits, a volume that others brought takes no
-            # place of its own, and a claim once bound, or whose class is gone, may turn out to need none.
+            # place of its own, and a claim may need none once its class is gone, or its volume is one of no driver.
             Hint(NODE, Action.ADD),
             Hint(resource_name(StorageClass), Action.DELETE),
+            Hint(resource_name(PersistentVolume), Action.ADD, _after_volume_added),
             Hint(csi_node, Action.ADD | Action.DELETE),
             Hint(csi_node, Action.UPDATE, _after_csi_node_change),
             Hint(POD, Action.DELETE, _after_pod_deleted),
             Hint(POD, Action.ADD, _after_pod_placed),
-            Hint(resource_name("PersistentVolumeClaim"), Action.ADD | Action.UPDATE, after_claim_change),
+            Hint(resource_name(PersistentVolumeClaim), Action.ADD | Action.UPDATE, self._after_claim_change),
             Hint(resource_name("VolumeAttachment"), Action.DELETE, _after_detached),
         )
+
+    def _after_claim_change(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+        """A claim of the pod; or that of another, which counted by its class and turns out to have an odd volume."""
+        name = new.spec.volume_name if isinstance(new, PersistentVolumeClaim) else ""
+        if name and old is not None and self.tools is not None and self.tools.attached:
+            volume = self.tools.objects.get(PersistentVolume, name)
+            if volume is not None and volume.spec.csi is None:
+                return QueueingHint.QUEUE
+        return after_claim_change(pod, old, new)
 
     def sign_pod(self, pod: PodInfo) -> Signature | Status:
         return sign_volumes(pod)
@@ -297,7 +309,12 @@ def _after_csi_node_change(pod: PodInfo, old: KubeObject | None, new: KubeObject
     before = _limits(old if isinstance(old, CSINode) else None)
     after = _limits(new if isinstance(new, CSINode) else None)
     raised = any(limit > before.get(driver, 0) for driver, limit in after.items())
-    return QueueingHint.QUEUE if raised else QueueingHint.SKIP
+    lifted = any(driver not in after for driver in before)  # beyond kube-scheduler: no limit at all
+    return QueueingHint.QUEUE if raised or lifted else QueueingHint.SKIP
+
+
+def _after_volume_added(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+    return QueueingHint.QUEUE if isinstance(new, PersistentVolume) and new.spec.csi is None else QueueingHint.SKIP
 
 
 def _after_pod_deleted(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:

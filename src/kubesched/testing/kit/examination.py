@@ -27,7 +27,7 @@ from kubesched.framework.features import Features
 from kubesched.framework.hooks import name_of, points_of, reads_of
 from kubesched.testing.kit import rules, stories, trials
 from kubesched.testing.kit.dice import Dice, seeded
-from kubesched.testing.kit.generator import THEMES, Plan, situation
+from kubesched.testing.kit.generator import Plan, situation, themes
 from kubesched.testing.kit.shrink import smallest
 from kubesched.testing.kit.situation import Fault, Json, Scene, Situation, Subject, lines, readable
 from kubesched.testing.kit.themes import Words
@@ -152,7 +152,8 @@ def examine(
         plugin: the class.
         args: its arguments, as a configuration would give them, or as its own Struct.
         beside: plugins that stand beside it: a post_filter needs a filter to have anything to do.
-        labels: labels it reads of nodes or pods, with values worth trying.  Texts in its own code are tried anyway.
+        labels: labels it reads of nodes or pods, with values worth trying.  Where none are named, the texts in its
+            own code and arguments are tried as both.
         objects: objects it reads, its own kinds included; several of one name are versions of one another.
         about: the themes to draw from; where none is named, all, and those it cares for more often.
         only: the rules to try; where none is named, all.
@@ -166,35 +167,35 @@ def examine(
     made = subject.make()
     extra = tuple(_plain(obj) for obj in objects)
     words = Words(_words(plugin, args, labels or {}))
-    plan = Plan(_themes(about, words), words, extra)
+    plan = Plan(dict.fromkeys(themes(about, words), 1), words, extra)
     asked = [name for name in (only or RULES) if _concerns(name, made)]
     broken: dict[str, Broken] = {}
     seen: dict[str, int] = {}
     keenness = _Keenness(plan.themes)
     for number in range(situations):
-        scene, themes = _drawn(subject, plan, seeded(seed, number), keenness.rare)
+        scene, drawn = _drawn(subject, plan, seeded(seed, number), keenness.rare)
         for rule in asked:
             fault = None if rule in broken else _breach(rule, scene)
             if fault is not None and fault.rule not in broken:
                 broken[fault.rule] = _cut_down(subject, scene.situation, rule, fault, number)
         for what, count in scene.seen.items():
             seen[what] = seen.get(what, 0) + count
+        keenness.learn(drawn, scene.seen)
         if not about:
-            keenness.learn(themes, scene.seen)
             plan = Plan(keenness.weights, plan.words, plan.objects)
     return Report(subject.name, seed, situations, tuple(broken[rule] for rule in RULES if rule in broken), seen)
 
 
 def _drawn(subject: Subject, plan: Plan, dice: Dice, rare: str) -> tuple[Scene, list[str]]:
     """A situation in which the plugin gives an answer it rarely gives, if a few draws find one."""
-    found, themes = situation(dice, plan)
+    found, drawn = situation(dice, plan)
     scene = Scene(subject, found)
     for _ in range(_DRAWS - 1):
         if rules.tells(scene, rare):
             break
-        found, themes = situation(dice, plan)
+        found, drawn = situation(dice, plan)
         scene = Scene(subject, found)
-    return scene, themes
+    return scene, drawn
 
 
 def _concerns(rule: str, plugin: Any) -> bool:
@@ -249,13 +250,6 @@ def _plain(obj: KubeObject | Json) -> Json:
 # ── what situations are about ────────────────────────────────────────────────────────────────────────────────
 
 
-def _themes(about: Sequence[str], words: Words) -> dict[str, int]:
-    unknown = [name for name in about if name not in THEMES]
-    if unknown:
-        raise ValueError(f"there is no theme {unknown[0]!r}; there are {', '.join(THEMES)}")
-    return {name: 1 for name in about or THEMES if name != "words" or words.labels}
-
-
 class _Keenness:
     """Which themes a plugin cares for, by what came of the situations about them."""
 
@@ -283,14 +277,15 @@ class _Keenness:
 
 
 def _words(plugin: PluginClass, args: Any, labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Labels worth trying: those named, and texts the plugin's own code or arguments could be looking for."""
+    """Labels worth trying: those named; otherwise texts the plugin's own code or arguments could be looking for."""
+    if labels:
+        return {key: tuple(values) for key, values in labels.items()}
     kind = args_type(plugin)
     defaults = kind() if kind is not None and args is None else None
     known = (*_leaves(args), *_leaves(defaults), *_texts(plugin))
     texts = list(dict.fromkeys(text for text in known if _WORD.fullmatch(text)))
-    values = (*texts, "1", "10", "true", "-3", "none")
-    found = dict.fromkeys(texts[:12], values)
-    return found | {key: tuple(chosen) for key, chosen in labels.items()}
+    values = tuple(dict.fromkeys((*texts, "1", "10", "true", "-3", "none")))
+    return dict.fromkeys(texts[:12], values)
 
 
 def _leaves(args: Any) -> Iterator[str]:

@@ -13,13 +13,29 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from kubesched.testing.builders import HOSTNAME
-from kubesched.testing.kit import storage, themes
+from kubesched.testing.kit import storage
+from kubesched.testing.kit import themes as vary
 from kubesched.testing.kit.dice import Dice
 from kubesched.testing.kit.situation import Json, Situation, Step, key_of, merged
 from kubesched.testing.kit.themes import Words
 
 NODES = ("n1", "n2", "n3", "n4")
-STEPS_AT_MOST = 5
+STEPS_AT_MOST = 4
+TWISTS = 6
+HAPPENINGS = (
+    "change",
+    "change",
+    "change",
+    "node",
+    "node",
+    "delete",
+    "delete",
+    "own",
+    "own",
+    "add pod",
+    "add node",
+    "add",
+)
 
 
 def _nothing(dice: Dice, words: Words) -> Json:
@@ -37,21 +53,29 @@ class Theme(NamedTuple):
 
 
 THEMES: Mapping[str, Theme] = {
-    "labels": Theme(themes.labelled_node, themes.choosy_pod, change=themes.relabelled),
-    "words": Theme(themes.worded, themes.worded, change=themes.reworded),
-    "taints": Theme(themes.tainted_node, themes.tolerant_pod, change=themes.retainted),
-    "resources": Theme(themes.sized_node, themes.sized_pod, themes.device_classes, themes.resized),
-    "ports": Theme(pod=themes.listening_pod),
-    "images": Theme(themes.stocked_node, themes.imaged_pod, change=themes.restocked),
-    "spread": Theme(themes.zoned_node, themes.spreading_pod, themes.services, themes.moved),
-    "affinity": Theme(themes.zoned_node, themes.sociable_pod, themes.namespaces, themes.moved),
+    "labels": Theme(vary.labelled_node, vary.choosy_pod, change=vary.relabelled),
+    "words": Theme(vary.worded, vary.worded, change=vary.reworded),
+    "taints": Theme(vary.tainted_node, vary.tolerant_pod, change=vary.retainted),
+    "resources": Theme(vary.sized_node, vary.sized_pod, vary.device_classes, vary.resized),
+    "ports": Theme(pod=vary.listening_pod),
+    "images": Theme(vary.stocked_node, vary.imaged_pod, change=vary.restocked),
+    "spread": Theme(vary.zoned_node, vary.spreading_pod, vary.services, vary.moved),
+    "affinity": Theme(vary.zoned_node, vary.sociable_pod, vary.namespaces, vary.moved),
     "storage": Theme(storage.node, storage.pod, storage.more, storage.change),
-    "gates": Theme(pod=themes.gated_pod, change=themes.ungated),
-    "features": Theme(themes.able_node, themes.demanding_pod, change=themes.enabled),
-    "priority": Theme(themes.small_node, themes.ranked_pod, themes.budgets),
-    "names": Theme(pod=themes.named_pod),
-    "claims": Theme(pod=themes.claiming_pod, more=themes.device_classes),
+    "gates": Theme(pod=vary.gated_pod, change=vary.ungated),
+    "features": Theme(vary.able_node, vary.demanding_pod, change=vary.enabled),
+    "priority": Theme(vary.small_node, vary.ranked_pod, vary.budgets),
+    "names": Theme(pod=vary.named_pod),
+    "claims": Theme(pod=vary.claiming_pod, more=vary.device_classes),
 }
+
+
+def themes(about: Sequence[str], words: Words) -> list[str]:
+    """The themes chosen, or all there is something to say about.  Raises ValueError for one that does not exist."""
+    unknown = [name for name in about if name not in THEMES]
+    if unknown:
+        raise ValueError(f"there is no theme {unknown[0]!r}; there are {', '.join(THEMES)}")
+    return list(about) or [name for name in THEMES if name != "words" or words.labels]
 
 
 class Plan(Struct, frozen=True):
@@ -80,9 +104,17 @@ def situation(dice: Dice, plan: Plan) -> tuple[Situation, list[str]]:
     objects = [*nodes, *more, *storage.shared_once(placed, more)]
     wanted = pod(dice, plan.words, f"p{dice.count(9)}", chosen)
     others = [pod(dice, plan.words, f"q{i}", chosen) for i in range(2)]
-    steps = _steps(dice, plan, chosen, objects, wanted)
-    unique = {(raw["kind"], key_of(raw)): raw for raw in objects}
-    return Situation(tuple(unique.values()), wanted, tuple(others), tuple(steps), dice.count(1000)), about
+    there = {(raw["kind"], key_of(raw)): raw for raw in objects}
+    twists = [_step(dice, plan, chosen, dict(there), wanted, number) for number in range(TWISTS)]
+    drawn = Situation(
+        tuple(there.values()),
+        wanted,
+        tuple(others),
+        tuple(_steps(dice, plan, chosen, dict(there), wanted)),
+        tuple(tuple(twist) for twist in twists if twist),
+        dice.count(1000),
+    )
+    return drawn, about
 
 
 def _themes(dice: Dice, plan: Plan) -> list[str]:
@@ -144,40 +176,51 @@ def _mixed(one: Any, other: Any) -> Any:
 # ── what happens next ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _steps(dice: Dice, plan: Plan, about: Sequence[Theme], objects: Sequence[Json], wanted: Json) -> list[Step]:
-    there = {(raw["kind"], key_of(raw)): raw for raw in objects}
+There = dict[tuple[str, str], Json]
+
+
+def _steps(dice: Dice, plan: Plan, about: Sequence[Theme], there: There, wanted: Json) -> list[Step]:
     steps: list[Step] = []
     for number in range(dice.count(STEPS_AT_MOST, least=1)):
         steps += _step(dice, plan, about, there, wanted, number)
     return steps
 
 
-def _step(
-    dice: Dice, plan: Plan, about: Sequence[Theme], there: dict[tuple[str, str], Json], wanted: Json, number: int
-) -> list[Step]:
-    """One thing that happens, in as many messages as the API server would send."""
-    what = dice.pick(("change", "change", "change", "delete", "delete", "add pod", "add node", "add", "own", "node"))
+def _step(dice: Dice, plan: Plan, about: Sequence[Theme], there: There, wanted: Json, number: int) -> list[Step]:
+    """One thing that happens, in as many messages as the API server would send; nothing, if a few draws find none."""
+    for _ in range(3):
+        steps = _happening(dice, plan, about, there, wanted, number)
+        if steps:
+            return steps
+    return []
+
+
+def _happening(dice: Dice, plan: Plan, about: Sequence[Theme], there: There, wanted: Json, number: int) -> list[Step]:
+    names = [key for kind, key in there if kind == "Node"]
+    what = dice.pick((*HAPPENINGS, *(("object",) * len(HAPPENINGS) if plan.objects else ())))
+    if what == "object":
+        raw = dice.pick(plan.objects)
+        return _changed_to(there, raw) if (raw["kind"], key_of(raw)) in there else _added(there, raw)
     if what == "add node":
         return _added(there, node(dice, plan.words, dice.pick((*NODES, f"new-{number}")), about))
     if what == "add pod":
-        names = [key for kind, key in there if kind == "Node"]
         return _added(there, pod(dice, plan.words, f"new-{number}", about, on=dice.pick(names))) if names else []
     if what == "add":
-        names = [key for kind, key in there if kind == "Node"]
-        fresh = [raw for theme in about for raw in theme.more(dice, plan.words, names)] + list(plan.objects)
+        fresh = [raw for theme in about for raw in theme.more(dice, plan.words, names)]
         return _added(there, dice.pick(fresh)) if fresh else []
     if what == "own":
-        own = ("Pod", key_of(wanted))
-        return _changed(dice, plan, about, there, there.get(own, wanted))
+        return _changed(dice, plan, about, there, there.get(("Pod", key_of(wanted)), wanted))
     targets = [raw for raw in there.values() if raw["kind"] == "Node" or what != "node"]
     targets = [raw for raw in targets if key_of(raw) != key_of(wanted)]
     if not targets:
         return []
     target = dice.pick(targets)
-    return _deleted(there, target) if what == "delete" else _changed(dice, plan, about, there, target)
+    if what != "delete":
+        return _changed(dice, plan, about, there, target)
+    return [] if storage.in_use(target, there.values()) else _deleted(there, target)
 
 
-def _added(there: dict[tuple[str, str], Json], raw: Json) -> list[Step]:
+def _added(there: There, raw: Json) -> list[Step]:
     at = (raw["kind"], key_of(raw))
     if at in there:
         return []
@@ -185,7 +228,7 @@ def _added(there: dict[tuple[str, str], Json], raw: Json) -> list[Step]:
     return [Step("add", *at, raw)]
 
 
-def _deleted(there: dict[tuple[str, str], Json], raw: Json) -> list[Step]:
+def _deleted(there: There, raw: Json) -> list[Step]:
     """An object goes; the pods of a node go before it."""
     gone = [one for one in there.values() if raw["kind"] == "Node" and _on(one) == key_of(raw)]
     steps = [Step("delete", one["kind"], key_of(one)) for one in (*gone, raw)]
@@ -198,14 +241,33 @@ def _on(raw: Json) -> str:
     return str(raw.get("spec", {}).get("nodeName", "")) if raw["kind"] == "Pod" else ""
 
 
-def _changed(
-    dice: Dice, plan: Plan, about: Sequence[Theme], there: dict[tuple[str, str], Json], raw: Json
-) -> list[Step]:
+def _changed(dice: Dice, plan: Plan, about: Sequence[Theme], there: There, raw: Json) -> list[Step]:
     at = (raw["kind"], key_of(raw))
     patches = [patch for theme in about if (patch := theme.change(dice, plan.words, raw))]
-    patches += [one for one in plan.objects if (one["kind"], key_of(one)) == at]
     if not patches:
         return []
     patch = dice.pick(patches)
     there[at] = merged(raw, patch)
     return [Step("change", *at, patch)]
+
+
+def _changed_to(there: There, raw: Json) -> list[Step]:
+    """An object becomes another version of itself; where it is that already, it goes."""
+    at = (raw["kind"], key_of(raw))
+    if there[at] == raw:
+        return _deleted(there, raw)
+    patch = {**dict.fromkeys(name for name in there[at] if name not in raw), **_instead(there[at], raw)}
+    there[at] = raw
+    return [Step("change", *at, patch)]
+
+
+def _instead(before: Json, after: Json) -> Json:
+    """A merge patch that makes one document of another: fields no longer there are nulls."""
+    patch: Json = {}
+    for name, value in after.items():
+        was = before.get(name)
+        if isinstance(value, dict) and isinstance(was, dict):
+            patch[name] = {**dict.fromkeys(field for field in was if field not in value), **_instead(was, value)}
+        else:
+            patch[name] = value
+    return patch

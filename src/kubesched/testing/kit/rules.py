@@ -24,10 +24,7 @@ def answers(scene: Scene) -> None:
     """Every hook answers what it must, and stumbles over no cluster."""
     plugin, world = scene.plugin, scene.world
     info = world.info
-    if hasattr(plugin, "pre_enqueue"):
-        ask(plugin, "pre_enqueue", info)
-    heard = hear(plugin, world)
-    for what, count in _counts(heard).items():
+    for what, count in _counts(scene).items():
         scene.saw(what, count)
     cycle = world.cycle()
     asking.pre_filter(plugin, cycle, cycle.nodes)
@@ -39,21 +36,26 @@ def answers(scene: Scene) -> None:
 
 def tells(scene: Scene, rare: str) -> bool:
     """Whether the plugin gives the answer here that it rarely gives: `turned down` or `let through`."""
-    if not _filters(scene.plugin):
+    if not _filters(scene.plugin) and not hasattr(scene.plugin, "pre_enqueue"):
         return True
     try:
-        found = _counts(hear(scene.plugin, scene.world))
+        return _counts(scene)[rare] > 0
     except Fault:
         return True
-    return found[rare] > 0
 
 
-def _counts(heard: asking.Heard) -> dict[str, int]:
+def _counts(scene: Scene) -> dict[str, int]:
+    """How the plugin took a situation, in numbers."""
+    heard = hear(scene.plugin, scene.world)
     rejected = sum(not status.ok for status in heard.filter.values())
-    before = isinstance(heard.before, Status) and heard.before.rejected
+    held = isinstance(heard.before, Status) and heard.before.rejected
+    let = len(heard.filter) - rejected
+    if hasattr(scene.plugin, "pre_enqueue"):
+        gated = not ask(scene.plugin, "pre_enqueue", scene.world.info).ok
+        held, let = held or gated, let + (not gated)
     return {
-        "turned down": rejected + before,
-        "let through": len(heard.filter) - rejected,
+        "turned down": rejected + held,
+        "let through": let,
         "scored above 0": sum(score > 0 for score in heard.scores.values()),
         "told apart": (0 < rejected < len(heard.filter)) + (len(set(heard.scores.values())) > 1),
     }

@@ -32,6 +32,9 @@ def smallest(situation: Situation, broken: Callable[[Situation], bool]) -> Situa
 
 def _smaller(situation: Situation) -> Iterator[Situation]:
     """A little smaller in every possible way, large cuts first."""
+    if situation.twists:
+        yield structs.replace(situation, twists=())
+        yield from (structs.replace(situation, steps=twist, twists=()) for twist in situation.twists)
     for name in ("steps", "others", "objects"):
         whole = getattr(situation, name)
         for i in range(len(whole) - 1, -1, -1):

@@ -49,6 +49,7 @@ class Situation(Struct, frozen=True):
         pod: who wants in.
         others: more pods without a node, for rules that need company.
         steps: what happens one after the other.
+        twists: what else might happen, each from the beginning.
         pick: a number to choose by, where a rule must choose a node or a pod.
     """
 
@@ -56,6 +57,7 @@ class Situation(Struct, frozen=True):
     pod: Json
     others: tuple[Json, ...] = ()
     steps: tuple[Step, ...] = ()
+    twists: tuple[tuple[Step, ...], ...] = ()
     pick: int = 0
 
 

@@ -23,7 +23,7 @@ from kubesched.framework.records import State
 from kubesched.framework.status import Status
 from kubesched.testing.harness import observe, scheduler, tick, vanish
 from kubesched.testing.kit.asking import about, ask, call, shown
-from kubesched.testing.kit.situation import Fault, Scene, Told, World
+from kubesched.testing.kit.situation import Fault, Scene, Situation, Step, Told, World
 from kubesched.testing.parity import differences
 
 HINTS, ORDER, BOARDS = "hints", "order", "boards"
@@ -37,25 +37,32 @@ def hints(scene: Scene) -> None:
     """A pod that was turned down is woken by whatever makes it fit."""
     if LISTENING_POINTS.isdisjoint(points_of(scene.plugin)):
         return
-    moving = Scene(scene.subject, scene.situation)
-    profile = moving.profile
-    fitted = _fits(moving, profile)
-    for i, step in enumerate(moving.situation.steps):
+    if not _told(scene, scene.situation):
+        for twist in scene.situation.twists:
+            _told(scene, structs.replace(scene.situation, steps=twist))
+
+
+def _told(scene: Scene, situation: Situation) -> bool:
+    """Follow the steps of a situation; returns whether the pod fitted at the beginning."""
+    moving = Scene(scene.subject, situation)
+    first = fitted = _fits(moving)
+    for step in situation.steps:
         waiting = moving.world.info.pod
         before = moving.world.views()
         told = moving.world.take(step)
         if told is None:
             continue
-        fits = _fits(moving, profile)
+        fits = _fits(moving)
         if fits and not fitted:
             scene.saw("fits at last")
-            _must_wake(scene, before, waiting, told, i)
+            _must_wake(scene, before, waiting, told, step)
         fitted = fits
+    return first
 
 
-def _fits(scene: Scene, profile: Profile) -> bool:
+def _fits(scene: Scene) -> bool:
     """Whether the plugin would have the pod bound somewhere now."""
-    world = scene.world
+    world, profile = scene.world, scene.profile
     if world.info.pod.spec.node_name:
         return False
     if any(ask(plugin, "pre_enqueue", world.info).rejected for plugin in profile.pre_enqueue):
@@ -72,7 +79,7 @@ def _fits(scene: Scene, profile: Profile) -> bool:
     return fits and not any(isinstance(answer, Status) and not answer.ok for answer in permits)
 
 
-def _must_wake(scene: Scene, before: list[KubeObject], waiting: Pod, told: Told, number: int) -> None:
+def _must_wake(scene: Scene, before: list[KubeObject], waiting: Pod, told: Told, step: Step) -> None:
     """Play it on a real scheduler: the pod is turned down, the step happens, the pod must not sleep on."""
     plugins = [scene.subject.make(), *(make() for make in scene.subject.beside)]
     core = scheduler(*before, profile=Profile(*plugins, tie="name", name=waiting.spec.scheduler_name), checks=False)
@@ -83,7 +90,6 @@ def _must_wake(scene: Scene, before: list[KubeObject], waiting: Pod, told: Told,
     (vanish if told.gone else observe)(core, told.obj)
     if core.state(waiting.key) not in _ASLEEP:
         return
-    step = scene.situation.steps[number]
     raise Fault(
         HINTS,
         f"{waiting.key} was turned down, then came: {step.verb} {step.kind} {step.key}, and now it fits",
@@ -158,13 +164,13 @@ def order(scene: Scene) -> None:
     if not (hasattr(plugin, "key") or hasattr(plugin, "less")):
         return
     pods = _queued(scene)
-    before = [_told(pod) for pod in pods]
+    before = [_state(pod) for pod in pods]
     first = _first(plugin)
     less = {(i, j): first(a, b) for i, a in enumerate(pods) for j, b in enumerate(pods)}
     again = {(i, j): first(a, b) for i, a in enumerate(pods) for j, b in enumerate(pods)}
-    if [_told(pod) for pod in pods] != before:
+    if [_state(pod) for pod in pods] != before:
         raise Fault(
-            "arguments", _sorting(plugin), f"the pods left as they were: {before}", str([_told(pod) for pod in pods])
+            "arguments", _sorting(plugin), f"the pods left as they were: {before}", str([_state(pod) for pod in pods])
         )
     for pair, answer in less.items():
         if again[pair] != answer:
@@ -233,7 +239,7 @@ def _first(plugin: Plugin) -> Callable[[QueuedPod, QueuedPod], bool]:
     return by_less if hasattr(plugin, "less") else by_key
 
 
-def _told(pod: QueuedPod) -> tuple[Any, ...]:
+def _state(pod: QueuedPod) -> tuple[Any, ...]:
     return (*tuple(getattr(pod, name) for name in QueuedPod.__slots__ if name != "info"), pod.info.key)
 
 

@@ -149,11 +149,13 @@ def _amounts(dice: Dice, options: Sequence[str | int]) -> Json:
 
 
 def sized_node(dice: Dice, words: Words) -> Json:
-    return {"status": {"allocatable": {"pods": dice.pick(("110", "1", "3")), **_amounts(dice, (2, 4, 0, 8))}}}
+    few = {"pods": dice.pick(("110", "1", "3")), "cpu": dice.pick(("8", "2", "1"))}
+    return {"status": {"allocatable": {**few, **_amounts(dice, (2, 4, 0, 8))}}}
 
 
 def _requests(dice: Dice) -> Json:
-    return {"requests": _amounts(dice, (1, 2, 0, "1500m", 6))}
+    cpu = {"cpu": dice.pick(("1", "3"))} if dice.chance(4) else {}
+    return {"requests": {**cpu, **_amounts(dice, (1, 2, 0, "1500m", 6))}}
 
 
 def sized_pod(dice: Dice, words: Words) -> Json:
@@ -185,7 +187,7 @@ def resized(dice: Dice, words: Words, raw: Json) -> Json:
 
 
 def device_classes(dice: Dice, words: Words, names: Sequence[str]) -> list[Json]:
-    if not dice.chance(6):
+    if not dice.chance(3):
         return []
     spec = {"extendedResourceName": dice.pick(_DEVICES)}
     return [{"kind": "DeviceClass", "metadata": {"name": "gpus", "uid": "uid-of-gpus"}, "spec": spec}]
@@ -319,7 +321,7 @@ def sociable_pod(dice: Dice, words: Words) -> Json:
         if dice.chance(3):
             terms = [_near(dice) for _ in range(dice.count(2, least=1))]
             affinity.setdefault(kind, {})["requiredDuringSchedulingIgnoredDuringExecution"] = terms
-        if dice.chance(4):
+        if dice.chance(2):
             liked = [{"weight": dice.pick((1, 50)), "podAffinityTerm": _near(dice)}]
             affinity.setdefault(kind, {})["preferredDuringSchedulingIgnoredDuringExecution"] = liked
     return {

@@ -1,0 +1,115 @@
+"""The kit finds every planted fault, names the rule, shows a case small enough to read, and finds nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.testing.faulty import (
+    HOW,
+    PLANTED,
+    Counts,
+    HearsNothing,
+    ScalesInPlace,
+    TooHigh,
+    size,
+)
+from tests.testing.sound import SOUND, AllAtOnce, Crowd, OneByOne
+
+from kubesched.framework.errors import ConfigError
+from kubesched.framework.status import SUCCESS, Status, unschedulable
+from kubesched.testing import NotConformant, conformance, examine
+from kubesched.testing.kit.examination import NEEDS, RULES, sentence
+
+
+@pytest.mark.parametrize("plugin", PLANTED, ids=lambda plugin: plugin.__name__)
+def test_a_planted_fault_is_found_and_its_rule_named(plugin: type) -> None:
+    report = examine(plugin, **{"situations": 80, **HOW.get(plugin, {})})
+    rules = [broken.rule for broken in report.broken]
+    assert PLANTED[plugin] in rules, str(report)
+    [broken] = [one for one in report.broken if one.rule == PLANTED[plugin]]
+    assert len(broken.situation.objects) <= 5, str(report)
+    assert len(broken.situation.steps) <= 2, str(report)
+    assert size(broken.situation) < 1500, str(report)
+
+
+@pytest.mark.parametrize("plugin", SOUND, ids=lambda plugin: plugin.__name__)
+def test_a_plugin_without_a_fault_passes(plugin: type) -> None:
+    assert conformance(plugin).broken == ()
+
+
+def test_every_rule_has_a_plugin_that_breaks_it_and_a_sentence() -> None:
+    assert set(PLANTED.values()) == set(RULES)
+    assert all(sentence(rule).endswith(".") for rule in RULES)
+    assert set(NEEDS) <= set(RULES)
+
+
+def test_conformance_is_a_test_that_fails_with_the_report() -> None:
+    with pytest.raises(AssertionError) as caught:
+        conformance(HearsNothing)
+    assert isinstance(caught.value, NotConformant)
+    text = str(caught.value)
+    assert "conformance of HearsNothing: 1 of 12 rules broken" in text
+    assert "hints: A pod that was turned down is woken by whatever makes it fit." in text
+    assert "expected  a hint of HearsNothing that answers QUEUE to that" in text
+    assert "got       it sleeps on; HearsNothing listens to only the flush" in text
+    assert "then: " in text
+
+
+def test_the_same_seed_finds_the_same_case_and_another_may_not() -> None:
+    assert str(examine(Counts, seed=3, situations=10)) == str(examine(Counts, seed=3, situations=10))
+    drawn = {examine(TooHigh, seed=seed, situations=10, only=("scores",)).broken[0].number for seed in range(8)}
+    assert len(drawn) > 1
+
+
+def test_one_rule_can_be_asked_for_alone() -> None:
+    for rule, found in (("tiers", []), ("arguments", ["arguments"])):
+        report = examine(ScalesInPlace, only=(rule,), situations=30)
+        assert [broken.rule for broken in report.broken] == found
+
+
+def test_themes_can_be_chosen_and_must_exist() -> None:
+    assert examine(OneByOne, about=("ports",), situations=30, only=("answers",)).seen.get("turned down", 0) == 0
+    assert examine(OneByOne, about=("taints",), situations=30, only=("answers",)).seen["turned down"] > 10
+    with pytest.raises(ValueError, match="there is no theme 'ponies'; there are labels"):
+        examine(OneByOne, about=("ponies",))
+
+
+def test_themes_that_tell_nothing_are_drawn_less_often() -> None:
+    for plugin in (OneByOne, AllAtOnce, Crowd):
+        seen = examine(plugin, only=("answers", "hints")).seen
+        assert seen["turned down"] > 40, seen
+        assert seen["fits at last"] > 0, seen
+
+
+class ByLabel:
+    """Looks for a label the kit has never heard of: the class's own texts tell it."""
+
+    def filter(self, cycle: Any, pod: Any, node: Any) -> Status:
+        found = node.labels.get("acme.example/floor") == "7"
+        return SUCCESS if found else unschedulable("wrong floor")
+
+
+def test_labels_a_plugin_looks_for_are_tried() -> None:
+    seen = examine(ByLabel, labels={"acme.example/floor": ("7", "8")}, only=("answers", "hints")).seen
+    assert seen["let through"] > 20
+    assert seen["fits at last"] > 0
+    assert examine(ByLabel, only=("answers",)).seen["let through"] > 0  # found in its code
+
+
+class Unready:
+    def filter(self, cycle: Any) -> Status:
+        return SUCCESS
+
+
+class NoPlugin:
+    """Has nothing to say."""
+
+
+def test_what_is_no_plugin_is_refused_with_a_sentence() -> None:
+    with pytest.raises(ConfigError, match=r"Unready.filter takes \(cycle\); a filter takes \(cycle, pod, node\)"):
+        conformance(Unready)
+    with pytest.raises(ConfigError, match='plugin "NoPlugin" has no hook of any extension point'):
+        conformance(NoPlugin)
+    with pytest.raises(ConfigError, match="takes no args"):
+        conformance(OneByOne, args={"floor": 7})
