@@ -14,7 +14,14 @@ from kubesched.api.time import seconds
 from kubesched.core.messages import AnyEffect, Bind, Call, Completed, Evict, PatchPod, Publish, ReadPod
 from kubesched.framework.steps import Answer, Create, Delete, Failure, HttpPost, Patch
 from kubesched.wire.exchange import MERGE_PATCH, STRATEGIC_PATCH, Exchange, Request, Unanswered
-from kubesched.wire.performer import AT_ONCE, AT_ONCE_LOW, EVENTS_AT_ONCE, EVENTS_MAX, Performer
+from kubesched.wire.performer import (
+    AT_ONCE,
+    AT_ONCE_LOW,
+    EVENTS_AT_ONCE,
+    EVENTS_BESIDE_BINDINGS,
+    EVENTS_MAX,
+    Performer,
+)
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
@@ -532,6 +539,17 @@ def test_events_wait_in_a_lane_of_their_own_and_are_dropped_before_they_pile_up(
     assert s.what() == ["dropped"] * 100
     perform(s, bind(5000))
     assert len(s.asked) == EVENTS_AT_ONCE + 1
+
+
+def test_few_events_are_written_while_bindings_are_under_way_and_more_as_soon_as_there_are_none() -> None:
+    s = perform(performer(), bind(1))
+    perform(s, *(publish(i, about=f"default/p{i}") for i in range(2, 100)))
+    binding, *events = s.asked.values()
+    assert len(events) == EVENTS_BESIDE_BINDINGS
+    s.answer({}, 201, to=events[0])
+    assert len(s.asked) == 1 + EVENTS_BESIDE_BINDINGS
+    s.answer({}, 201, to=binding)
+    assert len(s.asked) == EVENTS_AT_ONCE
 
 
 def test_what_was_said_is_not_remembered_for_ever() -> None:

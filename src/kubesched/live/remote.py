@@ -27,6 +27,7 @@ from kubesched.wire.elector import LeaseOptions
 from kubesched.wire.exchange import Actions, Number, Remark, Reply
 
 TURN_EVERY: Duration = milliseconds(20)  # that the event loop waits for its turn at most
+TURN_AGAIN: Duration = milliseconds(1)  # a turn costs as much as a decision: several decisions share one
 DRAIN_WITHIN: Duration = seconds(5)
 RELEASE_WITHIN: Duration = seconds(1)
 COLLECT_AFTER = 100_000  # objects made: views have no cycles, and looking for some costs more than reading them
@@ -100,7 +101,7 @@ class RemoteWorld:
     def take(self) -> Event | None:
         if not self._begun:
             self._begin()
-        if not self._inbox or self.now - self._turned_at >= TURN_EVERY:
+        if self.now - self._turned_at >= (TURN_EVERY if self._inbox else TURN_AGAIN):
             self._turn()
         return self._inbox.popleft() if self._inbox else None
 

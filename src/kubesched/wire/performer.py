@@ -2,8 +2,9 @@
 
 What the core wants comes in bursts; what an API server takes is limited, by its own measure (429) and by ours
 (`clientConnection.qps` and `burst`).  Bindings, and whatever settles one, go before everything else.  Events for people
-have a lane of their own, as in kube-scheduler, and are dropped before they pile up.  Requests about one object never
-overtake each other: the last condition written is the last one said.
+have a lane of their own, as in kube-scheduler; it is narrow while bindings are under way, for both meet in the same
+server, and pods that start are worth more than what is said of them.  Events are dropped before they pile up.  Requests
+about one object never overtake each other: the last condition written is the last one said.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from kubesched.wire.plans import Pause, Plan, Plans
 AT_ONCE = 64
 AT_ONCE_LOW = 32  # of these, for what is not about a binding
 EVENTS_AT_ONCE = 8
-EVENTS_MAX = 1000  # under way, until new ones are dropped
+EVENTS_BESIDE_BINDINGS = 2
+EVENTS_MAX = 4096  # under way, until new ones are dropped
 TIMEOUT: Duration = seconds(5)
 
 URGENT, NORMAL, LOW = 0, 1, 2
@@ -48,7 +50,7 @@ class Lane:
 
     def __init__(self, bucket: Bucket, at_once: int, at_once_low: int) -> None:
         self.bucket = bucket
-        self._places = (at_once, at_once_low)
+        self.at_once, self._at_once_low = at_once, at_once_low
         self._ready: list[tuple[tuple[int, int], Job]] = []
         self._running = [0, 0]  # all, and those that are not urgent
         self.unfinished = 0
@@ -69,6 +71,11 @@ class Lane:
         self._count(job, -1)
 
     @property
+    def urgent(self) -> bool:
+        """Whether something urgent is under way, or the next to be."""
+        return self._running[0] > self._running[1] or bool(self._ready and self._ready[0][0][0] == URGENT)
+
+    @property
     def free_at(self) -> Instant | None:
         """When the rate allows the next one; None where it waits for something else."""
         return None if self._turn is None else self.bucket.free_at
@@ -79,7 +86,7 @@ class Lane:
             return None
         job = self._ready[0][1]
         low = job.rank[0] > URGENT
-        full = self._running[0] >= self._places[0] or (low and self._running[1] >= self._places[1])
+        full = self._running[0] >= self.at_once or (low and self._running[1] >= self._at_once_low)
         return None if full else job
 
     def _count(self, job: Job, by: int) -> None:
@@ -200,6 +207,7 @@ class Performer:
         self._writes = self._may_write(now)
         if not self._writes:
             return
+        self._events.at_once = EVENTS_BESIDE_BINDINGS if self._calls.urgent else EVENTS_AT_ONCE
         for lane in self._lanes:
             while (job := lane.next(now)) is not None:
                 assert job.request is not None, "what is ready has a request"
