@@ -197,7 +197,7 @@ def test_of_another_machines_scheduler_one_needs_a_token_and_an_authority(
         (("--server", "https://h:1", "--token-file", "lines"), "lines holds no token"),
         (("--server", "https://127.0.0.1:1", "--token-file", "token"), "does the scheduler run there?"),
         (("--server", "https://h:1", "--token-file", "missing"), "missing cannot be read: no such file or directory"),
-        (("--server", "https://h:1", "--token-file", "token", "--ca-file", "token"), "give PEM with --ca-file"),
+        (("--server", "https://h:1", "--token-file", "token", "--ca-file", "token"), "token holds no certificate"),
     ],
 )
 def test_what_cannot_be_asked_is_a_sentence(

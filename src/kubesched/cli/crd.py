@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import types
 from pathlib import Path
@@ -12,7 +11,7 @@ import yaml
 
 from kubesched.api.crd import UnfitKind, definition_of
 from kubesched.api.kinds import CustomResource
-from kubesched.config.plugin_files import module_of, place_of
+from kubesched.config.plugin_files import imported, module_of, place_of
 from kubesched.framework.errors import KubeschedError
 
 
@@ -59,7 +58,7 @@ def _module(place: str) -> tuple[types.ModuleType, str]:
     path = Path(name)
     is_file = name.endswith(".py")
     try:
-        return (module_of(path) if is_file else importlib.import_module(name)), name
+        return (module_of(path) if is_file else imported(name)), name
     except FileNotFoundError:
         raise NoDefinition(f"{name}: there is no such file; give a Python file, or module:Class") from None
     except Exception as error:  # an import runs whatever the file says

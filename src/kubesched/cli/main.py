@@ -23,8 +23,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "bench": "Measure how many pods a second are placed here.",
         "config": "Check scheduler configurations, and show what they mean.",
         "conformance": "Replay recorded decisions of kube-scheduler.",
-        "explain": "Say where a pod goes in a cluster of files, and why.",
         "crd": "Make the CustomResourceDefinition of a class.",
+        "explain": "Say where a pod goes and why, or why nowhere.",
         "fuzz": "Look for trouble: drawn clusters, drawn faults, and a judge.",
         "manifests": "Print what it takes to run in a cluster.",
         "new": "Begin something of your own: a plugin.",
@@ -77,7 +77,15 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+_STATUSES = """\
+Exit status: 0 well; 1 it did not go well, and why is said; 2 it was not understood; 130 interrupted; 70 a mistake of
+kubesched's own.  `kubesched COMMAND --help` tells more of each."""
+
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@click.group(cls=Commands, epilog=_STATUSES, context_settings=_SETTINGS)
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show the version."
 )
@@ -109,6 +117,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever reads has seen enough
         sys.stderr.close()
         return 0
+    except OSError as error:  # a full disk, a folder that may not be written to
+        where = f"{error.filename}: " if error.filename else ""
+        _complain([f"{where}{(error.strerror or str(error)).lower()}"])
+        return FAILED
     return status if isinstance(status, int) else 0
 
 

@@ -11,7 +11,7 @@ from kubesched.cli.config import GATES, assembled
 from kubesched.config.gates import features_of, gates_of
 from kubesched.config.load import load
 from kubesched.config.registry import Registry
-from kubesched.live.manifests import Placing, objects, placed, yaml_documents
+from kubesched.live.manifests import Placing, named, objects, placed, yaml_documents
 
 
 @click.command()
@@ -43,7 +43,7 @@ def manifests(
     """
     features = features_of(gates_of(feature_gates))
     loaded, _ = assembled(file, features)
-    placing = Placing(name=name, namespace=namespace, image=image, replicas=replicas, as_default=as_default)
+    placing = named(Placing(name=name, namespace=namespace, image=image, replicas=replicas, as_default=as_default))
     said = placed(loaded.source.tree or {}, placing)
     registry = Registry(folder=Path() if file is None or str(file) == "-" else file.parent)
     configuration = load(said, features=features, registry=registry)

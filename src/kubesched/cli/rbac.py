@@ -8,7 +8,7 @@ import click
 
 from kubesched.cli.config import GATES, assembled
 from kubesched.config.gates import features_of, gates_of
-from kubesched.live.manifests import Placing, role_objects, yaml_documents
+from kubesched.live.manifests import Placing, named, role_objects, yaml_documents
 
 
 @click.command()
@@ -22,6 +22,6 @@ def rbac(file: Path | None, name: str, namespace: str, feature_gates: str) -> No
     They follow from what its plugins declare that they read and write; without --config, from the default profile.
     """
     loaded, profiles = assembled(file, features_of(gates_of(feature_gates)))
-    placing = Placing(name=name, namespace=namespace)
+    placing = named(Placing(name=name, namespace=namespace))
     told = role_objects(loaded.configuration.leader_election, profiles, placing)
     click.echo(yaml_documents(told), nl=False)

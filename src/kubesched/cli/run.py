@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -44,7 +45,9 @@ _ELECTION: Mapping[str, str] = {
     "leader-elect-resource-name": "resource_name",
     "leader-elect-resource-namespace": "resource_namespace",
 }
+_TTLS = ("authentication-token-webhook-cache-ttl", "authorization-webhook-cache-authorized-ttl")
 _VERSION = "1.36"
+_PORT_MAX = 65535
 
 
 @click.command()
@@ -179,6 +182,11 @@ def _check(told: Told) -> None:
     for version in told.get("emulated-version", ()):
         if version.removeprefix("kube=") != _VERSION:
             raise ConfigError("", f"--emulated-version {version} cannot be had", f"kubesched does what {_VERSION} does")
+    if not 0 <= told.get("secure-port", 0) <= _PORT_MAX:
+        raise ConfigError("", f"--secure-port {told['secure-port']} is no port", f"0 for none, or up to {_PORT_MAX}")
+    for name in ("pod-max-in-unschedulable-pods-duration", *_TTLS):
+        if parse_duration(told.get(name, "0s")) < 0:
+            raise ConfigError("", f"--{name} {told[name]} is less than nothing")
     for name in told.get("disabled-metrics", ()):
         if name not in METRICS:
             raise ConfigError("", f"--disabled-metrics names {name}, which is no metric", "see /metrics")
@@ -190,7 +198,6 @@ def _serve(told: Told) -> Serve:
 
     port = int(value("secure-port"))
     always = value("authorization-always-allow-paths")
-    ttls = ("authentication-token-webhook-cache-ttl", "authorization-webhook-cache-authorized-ttl")
     return Serve(
         address=str(value("bind-address")),
         port=port or None,
@@ -202,7 +209,7 @@ def _serve(told: Told) -> Serve:
             ciphers=tuple(filter(None, map(_cipher, value("tls-cipher-suites")))),
         ),
         always=tuple(always.split(",")) if isinstance(always, str) else always,
-        ttl=min(parse_duration(value(name)) for name in ttls) / 1e9,
+        ttl=min(parse_duration(value(name)) for name in _TTLS) / 1e9,
         authentication=value("authentication-kubeconfig"),
         authorization=value("authorization-kubeconfig"),
     )
@@ -222,4 +229,8 @@ def _cipher(name: str) -> str:
 
 def _exec(said: str) -> tuple[str, str]:
     path, _, digest = said.partition("=")
+    if not path.startswith("/"):
+        raise ConfigError("", f"--allow-exec {path!r} is no absolute path", "write where the program is: /usr/bin/…")
+    if digest and not re.fullmatch("[0-9a-fA-F]{64}", digest):
+        raise ConfigError("", f"--allow-exec: {digest!r} is no SHA-256", "64 hexadecimal digits, as sha256sum prints")
     return path, digest

@@ -101,12 +101,14 @@ def up(
         plain=plain_http,
         listeners=listening.listeners,
     )
+    path = _kubeconfig(kubeconfig, cluster)
     try:
-        path = cluster.write_kubeconfig(_kubeconfig(kubeconfig, cluster))
+        cluster.write_kubeconfig(path)
     except OSError as error:
         cluster.close()
         why = (error.strerror or str(error)).lower()
-        raise CannotServe(f"the kubeconfig cannot be written: {why}; say where with --kubeconfig PATH") from None
+        problem = f"{path}: the kubeconfig cannot be written: {why}"
+        raise CannotServe(f"{problem}; say where with --kubeconfig PATH") from None
     for line in _greeting(cluster, path, data_dir):
         click.echo(printable(line))
     _run(cluster, live=sys.stdout.isatty() and not verbose)
@@ -130,7 +132,10 @@ def _nodes(
 ) -> list[dict[str, Any]]:
     """The nodes to begin with; three, where nothing else brings any."""
     if file is not None:
-        return [obj for obj in read_objects(file) if obj["kind"] == "Node"]
+        nodes = [obj for obj in read_objects(file) if obj["kind"] == "Node"]
+        if not nodes:
+            raise CannotServe(f"{file} has no Node in it; kubectl get nodes -o yaml prints some")
+        return nodes
     if count is None:
         known = dump is not None or (data_dir is not None and data_dir.exists())
         count = 0 if known else 3

@@ -5,6 +5,7 @@ A file need not be installed, nor lie on the path: it is imported from where it 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -12,6 +13,7 @@ import traceback
 import types
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,28 @@ def module_of(path: Path) -> types.ModuleType:
         raise ImportError(f"{path} is not Python")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with _no_way_out():
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
     return module
+
+
+def imported(name: str) -> types.ModuleType:
+    """The module of a dotted name.  Raises whatever its import raises."""
+    with _no_way_out():
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _no_way_out() -> Iterator[None]:
+    """A script that ends its process, once it is imported, must not end ours."""
+    try:
+        yield
+    except SystemExit as error:
+        problem = ImportError(f"it ends the process (exit status {error.code}) instead of defining something")
+        raise problem.with_traceback(error.__traceback__) from None
 
 
 def plugins_in(path: Path) -> dict[str, type[Any]]:

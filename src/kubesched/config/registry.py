@@ -11,7 +11,6 @@ the mapping as it was written.  Functions `validate_…(args)` beside the Struct
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
 import types
@@ -25,7 +24,7 @@ from typing import Any
 import msgspec
 
 from kubesched.config.faults import Fault, did_you_mean
-from kubesched.config.plugin_files import module_of, place_of, plugins_in, raised_at
+from kubesched.config.plugin_files import imported, module_of, place_of, plugins_in, raised_at
 from kubesched.config.strict import faults_of
 from kubesched.framework.errors import ConfigError, UnknownPlugin
 from kubesched.framework.features import Features
@@ -187,7 +186,7 @@ def _load(name: str, place: str, folder: Path = Path()) -> PluginClass:
     module_name, _, class_name = place.rpartition(":")
     from_file = module_name.endswith(".py")
     try:
-        module = module_of(folder / module_name) if from_file else importlib.import_module(module_name)
+        module = module_of(folder / module_name) if from_file else imported(module_name)
     except Exception as error:  # an import runs whatever the module says
         problem = f'plugin "{name}" cannot be imported: {type(error).__name__}: {error}'
         where = place_of(error, folder / module_name) if from_file else module_name

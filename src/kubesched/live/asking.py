@@ -38,12 +38,12 @@ def whom(server: str = "", token_file: Path | None = None, ca_file: Path | None 
         return known
     if token_file is None:
         raise NoAnswer(f"{server} does not run here, so say with which token to ask it: --token-file FILE")
-    authority = "" if ca_file is None else _read(ca_file)
+    authority = "" if ca_file is None else _authority(ca_file)
     if known is not None:
         authority = authority or known.authority
         server = known.url
     token = _read(token_file).strip()
-    if not (token.isascii() and token.isprintable()):
+    if not (token and token.isascii() and token.isprintable()):
         raise NoAnswer(f"{token_file} holds no token: one line of plain letters is wanted")
     return Contact(url=server.rstrip("/"), token=token, authority=authority)
 
@@ -62,9 +62,20 @@ def queue(of: Contact) -> Json:
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        what = getattr(problem, "strerror", None) or str(problem)
-        raise NoAnswer(f"{path} cannot be read: {what.lower()}") from None
+    except UnicodeDecodeError:
+        raise NoAnswer(f"{path} cannot be read: it is not text") from None
+    except OSError as problem:
+        raise NoAnswer(f"{path} cannot be read: {(problem.strerror or str(problem)).lower()}") from None
+
+
+def _authority(path: Path) -> str:
+    """Certificates to trust, as PEM.  Raises NoAnswer."""
+    text = _read(path)
+    try:
+        ssl.create_default_context().load_verify_locations(cadata=text)
+    except (ssl.SSLError, ValueError):
+        raise NoAnswer(f"{path} holds no certificate; --ca-file wants PEM") from None
+    return text
 
 
 def _address(url: str) -> tuple[str, int]:
@@ -80,10 +91,7 @@ def _address(url: str) -> tuple[str, int]:
 
 def _ask(of: Contact, path: str) -> Json:
     host, port = _address(of.url)
-    try:
-        trust = ssl.create_default_context(cadata=of.authority or None)
-    except (ssl.SSLError, ValueError):
-        raise NoAnswer(f"the authority to trust {of.url} by is no certificate: give PEM with --ca-file") from None
+    trust = ssl.create_default_context(cadata=of.authority or None)
     trust.verify_flags &= ~ssl.VERIFY_X509_STRICT  # authorities of clusters are older than that rule
     connection = http.client.HTTPSConnection(host, port, context=trust, timeout=_SECONDS)
     try:

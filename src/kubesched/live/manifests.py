@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from kubesched.api.names import check_dns1123_label
 from kubesched.config.defaults import DEFAULT_SCHEDULER
 from kubesched.config.schema import API_VERSION, KIND, LeaderElection
 from kubesched.framework.errors import ConfigError
@@ -39,6 +40,17 @@ class Placing(Struct, frozen=True, kw_only=True):
     image: str = "kubesched:latest"
     replicas: int = 2
     as_default: bool = False
+
+
+def named(placing: Placing) -> Placing:
+    """The same, if Kubernetes can take its names.  Raises ConfigError."""
+    for option, name in (("--name", placing.name), ("--namespace", placing.namespace)):
+        problem = check_dns1123_label(name)
+        if problem is not None:
+            raise ConfigError("", f"{option} {name!r}: {problem}")
+    if not placing.image or any(char.isspace() for char in placing.image):
+        raise ConfigError("", f"--image {placing.image!r} is no image", "write it as registry/repository:tag")
+    return placing
 
 
 def placed(said: Mapping[str, Any], placing: Placing) -> Json:

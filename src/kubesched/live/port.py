@@ -58,9 +58,11 @@ class Port:
         try:
             await face.start()
         except OSError as problem:
-            why = (problem.strerror or str(problem)).lower()
+            # asyncio puts a sentence of its own there; only a name that is not found has no number the system knows
+            number = problem.errno or 0
+            why = os.strerror(number) if number > 0 else problem.strerror or str(problem)
             remedy = "choose another with --secure-port, or 0 for none"
-            raise ConfigError("", f"cannot serve on {serve.address}:{serve.port}: {why}", remedy) from None
+            raise ConfigError("", f"cannot serve on {serve.address}:{serve.port}: {why.lower()}", remedy) from None
         url = f"https://127.0.0.1:{face.port}" if serve.address in _EVERYWHERE else face.url
         authority = self._serving.authority.decode()
         self._left = contact.leave(

@@ -90,7 +90,11 @@ class Running:
         self._comparing: Comparing | None = None
         self._signalled = False
         self._answers = self._make_answers()
-        self._port = None if wish.serve.port is None else Port(wish, self._answers, self.transport, writer)
+        try:
+            self._port = None if wish.serve.port is None else Port(wish, self._answers, self.transport, writer)
+        except BaseException:
+            self.world.close()
+            raise
 
     # ── the whole of it ──────────────────────────────────────────────────────────────────────────────────────
 
