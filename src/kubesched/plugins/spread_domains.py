@@ -144,9 +144,9 @@ class HardDomains:
         limit = self.limit
         before: dict[int, int] = {}
         for row, more in moves:
-            if self.counted[row]:
-                code, moved = int(self.codes[row]), True
-                before.setdefault(code, int(self.counts[code]))
+            if self.counted.item(row):
+                code, moved = self.codes.item(row), True
+                before.setdefault(code, self.counts.item(code))
                 self.counts[code] += more
         if not moved:
             return NO_ROWS
@@ -230,8 +230,8 @@ class SoftDomains:
 
     def charge(self, row: int) -> float:
         """What a node is charged: the fewer, the better."""
-        place = int(self.places[row])
-        return 0.0 if place == ABSENT else int(self.counts[place]) * self.weight + float(self.max_skew - 1)
+        place = self.places.item(row)
+        return 0.0 if place == ABSENT else self.counts.item(place) * self.weight + float(self.max_skew - 1)
 
     def charges(self, rows: Rows) -> npt.NDArray[np.float64]:
         charges = self.counts * self.weight + float(self.max_skew - 1)
@@ -246,7 +246,7 @@ class SoftDomains:
             return np.array([row for row, _ in moves], dtype=np.int32)
         changed: dict[int, None] = {}
         for row, more in moves:
-            home = int(self.homes[row])
+            home = self.homes.item(row)
             if 0 <= home < len(self.counts):
                 self.counts[home] += more
                 changed[home] = None

@@ -322,9 +322,12 @@ class Board:
         """Ask again wherever a score may have changed, and add up."""
         ok, new = self.standing.ok, self._new
         awake = {column.tiers.name for column in self._active_scores}
-        self._ask_pre_scores(cycle, [plugin for plugin in self.profile.pre_score if plugin in anew])
-        strangers = came[~self._current[came]]
+        if anew:
+            self._ask_pre_scores(cycle, [plugin for plugin in self.profile.pre_score if plugin in anew])
+        strangers = came[~self._current[came]] if len(came) else came
         new[came] = True
+        turned = len(came) + len(left)
+        came_few, left_few = (came.tolist(), left.tolist()) if turned <= FEW else ([], [])
         for column in self._active_scores:
             name = column.tiers.name
             if name not in awake or column.tiers.plugin in anew:
@@ -335,7 +338,14 @@ class Board:
             else:
                 asked = joined(changed if column.reach == "node" else touched, strangers)
             asked = asked[ok[asked]]
-            if (len(asked) or len(came) or len(left)) and not column.ask(cycle, asked, came, left, new):
+            if len(asked) + turned > FEW:
+                enough = column.ask(cycle, asked, came, left, new)
+            elif len(asked) or turned:
+                nodes = [NodeInfo(cycle.table, row) for row in asked.tolist()]
+                enough = column.ask_few(cycle, nodes, came_few, left_few)
+            else:
+                continue
+            if not enough:
                 column.normalize(cycle, self.feasible)
         new[came] = False
         if anew:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kubesched.cluster.types import Mask, Rows, Scores
 
 WideRows: TypeAlias = npt.NDArray[np.int64]  # rows, as wide as the numbers they are compared with
-FEW = 8  # rows up to which one by one is quicker than all at once
+FEW = 16  # rows up to which one by one is quicker than all at once
 
 _NOBODY = -1  # the total of a row that is not feasible
 
