@@ -12,7 +12,7 @@ from kubesched.core.messages import Bind, Completed, PatchPod, Publish
 from kubesched.framework.events import Action, Hint
 from kubesched.framework.records import State
 from kubesched.framework.status import SUCCESS, unschedulable
-from kubesched.framework.steps import Patch
+from kubesched.framework.steps import Answer, Patch
 from kubesched.testing import answer, bound, changed, fail, node, observe, pod, run, tick, vanish
 
 STATES = ("Gated", "Active", "Backoff", "Parked", "Waiting", "PreBinding", "Binding", "Ambiguous", "Bound", "Invalid")
@@ -219,6 +219,18 @@ def test_news_from_before_its_bind_do_not_queue_a_bound_pod_again(cluster: Any):
     observe(core, changed(a, metadata={"resourceVersion": "3", "labels": {"seen": "yes"}}))
     assert core.state("default/a") is State.BOUND
     assert "default/a" not in [queued.info.key for queued in core.queue]
+
+
+def test_the_end_of_a_pod_is_for_the_watch_to_tell(cluster: Any):
+    """An answer says that it has finished; what the watch tells from before must not bring it back."""
+    core, a, _ = in_state(cluster, "Parked")
+    finished = changed(a, status={"phase": "Succeeded"}, metadata={"resourceVersion": "9"})
+    core.handle(Completed(0, Answer(obj=finished)), core.now)
+    observe(core, changed(a, metadata={"resourceVersion": "5", "labels": {"seen": "yes"}}))
+    assert core.state("default/a") is State.PARKED
+    observe(core, finished)
+    assert core.state("default/a") is None
+    assert "default/a" not in core.mirror.pods
 
 
 def test_an_older_version_changes_nothing(cluster: Any):

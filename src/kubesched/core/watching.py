@@ -51,12 +51,15 @@ def observe(core: Core, obj: KubeObject, gone: bool) -> None:
 
 
 def knows(core: Core, obj: KubeObject) -> bool:
-    """Whether this very object is in view.
+    """Whether this very object is in view, and stays there.
 
-    An answer about any other has been overtaken: the watch was faster with its end, and will tell of a namesake.
+    An answer about any other has been overtaken: the watch was faster with its end, and will tell of a namesake.  And
+    the end of a pod is for the watch to tell: what it says from before would bring the pod back.
     """
-    pod = isinstance(obj, Pod)
-    seen = core.mirror.pods.get(obj.key) if pod else core.mirror.objects.get(type(obj), obj.key)
+    if isinstance(obj, Pod):
+        pod = core.mirror.pods.get(obj.key)
+        return pod is not None and pod.uid == obj.uid and not obj.finished
+    seen = core.mirror.objects.get(type(obj), obj.key)
     return seen is not None and seen.uid == obj.uid
 
 
