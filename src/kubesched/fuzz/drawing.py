@@ -110,7 +110,7 @@ class _Artist:
                 name = pod.partition("/")[2]
                 return [Remove(at=at, kind="Pod", key=pod), Make(at=later, obj=drawn.pod(name))]
             case "external bind":
-                return [Place(at=at, key=pod, node=node)]
+                return [Place(at=at, key=luck.choice(("", pod)), node=node)]
             case "label pod":
                 return [Alter(at=at, kind="Pod", key=pod, body={"metadata": {"labels": drawn.labels()}})]
             case "gates off":
@@ -164,7 +164,11 @@ class _Artist:
         if "news" in self._faults and luck.random() < 0.6:
             for _ in range(luck.randint(1, 2 if small else 12)):
                 found.append(self._news_harm())
-        if "crashes" in self._faults and luck.random() < 0.35:
+        elected = self._theme.wire == "elected"
+        if "news" in self._faults and elected and luck.random() < 0.5:
+            lasting = luck.choice((3_000, 12_000, 40_000))
+            found.append(Gap(at=luck.randrange(self._until), kind="Lease", lasting=lasting))
+        if "crashes" in self._faults and (elected or luck.random() < 0.35):
             for _ in range(luck.randint(1, 1 if small else 4)):
                 at, down = luck.randrange(self._until), luck.choice((1, 100, 2_000, 16_000))
                 found.append(Crash(at=at, effects=luck.choice((0, 1, 2, 3, 5, 8, 13)), down=down))

@@ -54,7 +54,7 @@ class Theme(Struct, frozen=True, kw_only=True):
         changes += ["volume", "delete claim"] if on["volumes"] else []
         extender = luck.choice(MANNERS) if luck.random() < 0.12 else ""
         rival, moods = luck.random() < 0.1, luck.random() < 0.1
-        wire = luck.choice(("alone", "elected", "elected")) if luck.random() < 0.1 else ""
+        wire = luck.choice(("alone", "elected", "elected")) if luck.random() < 0.15 else ""
         if wire:
             rival, extender = False, ""
         return cls(**on, rival=rival, moods=moods, extender=extender, wire=wire, changes=tuple(changes))

@@ -57,7 +57,7 @@ class Alter(_Part, frozen=True, tag_field="do", tag="alter"):
 
 
 class Place(_Part, frozen=True, tag_field="do", tag="place"):
-    """Somebody else binds a pod."""
+    """Somebody else binds a pod: this one, or any that waits."""
 
     at: int
     key: str

@@ -188,6 +188,10 @@ class Stage:
             case Alter(kind=kind, key=key, body=body):
                 self.cluster.patch(kind, *split(key), body)
             case Place(key=key, node=node):
+                waiting = [pod.key for pod in self.judge.truth.pods.values() if not pod.node]
+                if not key and not waiting:
+                    return
+                key = key or self.tape.choice(waiting, "whom to place", happening.at)
                 self.cluster.bind(*split(key), node)
 
     def _create(self, obj: Json) -> None:
@@ -201,19 +205,23 @@ class Stage:
             self.judge.refused += 1
 
     def _harm(self, harm: Hush | Gap | Echo | Crash) -> None:
-        subject = self.processes[SUBJECT]
-        if subject.connection is None:
+        """News are kept from one of those under test; whoever leads dies."""
+        ours = [process for process in self.processes.values() if process.ours]
+        target = self.tape.choice(ours, "whom to harm", harm.at)
+        if isinstance(harm, Crash):
+            target = next((one for one in ours if one.connection is not None and one.connection.leading), ours[0])
+        if target.connection is None:
             return
         self.faults += 1
         match harm:
             case Crash(effects=effects, down=down):
-                subject.doom(effects, down)
+                target.doom(effects, down)
             case Hush(kind=kind, lasting=lasting):
-                subject.connection.stream(kind).hush(Instant(self.now + milliseconds(lasting)))
+                target.connection.stream(kind).hush(Instant(self.now + milliseconds(lasting)))
             case Gap(kind=kind, lasting=lasting):
-                subject.connection.stream(kind).gap(Instant(self.now + milliseconds(lasting)))
+                target.connection.stream(kind).gap(Instant(self.now + milliseconds(lasting)))
             case Echo(kind=kind, times=times):
-                subject.connection.stream(kind).echo(times)
+                target.connection.stream(kind).echo(times)
 
     @property
     def requests(self) -> list[tuple[str, str, int]]:

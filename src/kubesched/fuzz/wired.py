@@ -93,7 +93,7 @@ class Wired(Connection):
             line.heal()
 
     def stream(self, kind: str) -> _Line:
-        return self._lines[self._client.reflectors[kind].kind.path()]
+        return self._lease_line if kind == "Lease" else self._lines[self._client.reflectors[kind].kind.path()]
 
     def send(self, effect: AnyEffect) -> None:
         sent = self.sent[effect.id] = Sent(effect, None, self.stage.now)
@@ -167,7 +167,8 @@ class Wired(Connection):
         after = milliseconds(mishap.after) if mishap is not None else Duration(0)
         line = self._line_of(request)
         if line is not None:
-            stage.judge.asked(self, request.path)
+            if request.streams:
+                stage.judge.asked(self, request.path)
             trouble = line.trouble(request)
             if trouble is not None:
                 stage.later(wait, partial(self._say, number, trouble))
@@ -199,9 +200,10 @@ class Wired(Connection):
                 stage.later(wait, partial(self._refuse, number, *stage.tape.choice(choices, how, mishap)))
 
     def _line_of(self, request: Request) -> _Line | None:
-        if not request.streams:
-            return None
-        return self._lines.get(request.path, self._lease_line)
+        """What harms a request: streams have a line for each kind, and all requests about the Lease share one."""
+        if request.streams:
+            return self._lines.get(request.path, self._lease_line)
+        return self._lease_line if sort_of(request)[0] == "Lease" else None
 
     def _serve_late(self, number: Number, request: Request) -> None:
         if not self.closed and not self.stage.calm:
@@ -361,7 +363,7 @@ class _Line:
     def trouble(self, request: Request) -> tuple[Reply, ...] | None:
         """What becomes of a new stream while all is not well."""
         if self._cut_until is not None:
-            return _EMPTY if self._manner == "empty" else _NO_ROUTE
+            return _EMPTY if self._manner == "empty" and request.streams else _NO_ROUTE
         version = dict(request.query).get("resourceVersion")
         if self._behind and version:
             return (_no(504, "Timeout", "ResourceVersionTooLarge"),)
