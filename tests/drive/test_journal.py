@@ -11,7 +11,7 @@ from kubesched.assemble import default_profile
 from kubesched.config.registry import Registry
 from kubesched.core.core import Core
 from kubesched.core.messages import Completed, EffectId, Observed, Synced, Tick
-from kubesched.drive.journal import VERSION, Divergence, Head, Journal, JournalError, Reading, replay
+from kubesched.drive.journal import VERSION, Divergence, Head, Journal, JournalError, Reading, replay, unused
 from kubesched.framework.features import Features
 from kubesched.framework.profile import Profile
 from kubesched.framework.records import State
@@ -184,6 +184,16 @@ def test_a_full_disk_is_an_error_in_words():
         pytest.skip("there is no /dev/full here")
     with pytest.raises(JournalError, match="no space left"):
         Journal("/dev/full", Head(VERSION))
+
+
+def test_a_journal_is_its_owners_alone_and_one_that_is_there_stays(tmp_path: Path):
+    path = tmp_path / "run.jsonl"
+    names = []
+    for _ in range(3):
+        names.append(unused(path).name)
+        Journal(unused(path), Head(VERSION)).close()
+    assert names == ["run.jsonl", "run.jsonl.1", "run.jsonl.2"]
+    assert path.stat().st_mode & 0o077 == 0
 
 
 def test_a_line_is_on_disk_before_its_event_is_handled(tmp_path: Path):

@@ -11,7 +11,7 @@ from tests.realserver.client import Client
 from tests.realserver.fixtures import pod
 from tests.realserver.harness import RealCluster
 from tests.realserver.process import wait_until
-from tests.realserver.scheduling import NAME, Json, Kubesched, MakeNode, asking, bound, condition, ours, pods_of
+from tests.realserver.scheduling import NAME, Json, Kubesched, MakeNode, asking, bound, condition, judged, ours, pods_of
 
 # ── what it does to pods ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -198,6 +198,30 @@ def test_a_new_configuration_is_taken_up_on_hup_if_it_is_right(
     assert running.pid == pid
     client.create(pods, pod("new", schedulerName="renamed"))
     client.until(pods, "new", bound)
+
+
+def test_what_happened_is_written_down_and_comes_out_the_same_again(
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched], tmp_path: Path
+) -> None:
+    client, pods, node = real_cluster.client(), pods_of(namespace), make_node(cpu="1")
+    journal = tmp_path / "run.jsonl"
+    running = start(flags=("--journal", str(journal)))
+    client.create(pods, ours("web"))
+    client.create(pods, ours("big", containers=asking("99")))
+    client.until(pods, "web", bound)
+    client.until(pods, "big", judged)
+    running.send(signal.SIGHUP)  # which begins another one, and writes over nothing
+    running.until_said("Writing everything down, for kubesched replay", file=f"{journal}.1")
+    running.wait_until_ready()
+    assert running.terminate() == 0
+    told = ""
+    for path in (journal, journal.with_name("run.jsonl.1")):
+        assert path.stat().st_mode & 0o077 == 0
+        replayed = running.cli("replay", str(path), "--story", f"{namespace}/web", "--explain", f"{namespace}/big")
+        assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+        assert "Insufficient cpu" in replayed.stdout
+        told += replayed.stdout
+    assert f"is bound to {node}" in told
 
 
 def test_usr2_dumps_everything_and_finds_nothing_different(

@@ -10,8 +10,10 @@ line is what a crash leaves: everything before counts.  Any other damage is an e
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -26,6 +28,7 @@ from kubesched.drive.world import Actor
 from kubesched.framework.errors import KubeschedError
 
 VERSION = 1
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 class JournalError(KubeschedError):
@@ -99,6 +102,12 @@ def encode_effects(effects: Sequence[AnyEffect]) -> bytes:
     return _encode(effects)
 
 
+def unused(path: Path) -> Path:
+    """A place for a journal where none is yet: the path, or with a number behind it."""
+    numbered = (path.with_name(f"{path.name}.{number}") for number in count(1))
+    return path if not path.exists() else next(one for one in numbered if not one.exists())
+
+
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -114,7 +123,8 @@ class Journal:
         self._flush = flush
         self._number = 0
         try:
-            self._file: IO[bytes] = self.path.open("wb")
+            # Labels and names of a whole cluster are nobody's business but the owner's.
+            self._file: IO[bytes] = os.fdopen(os.open(self.path, _WRITE, 0o600), "wb")
         except OSError as error:
             raise JournalError(f"{path}: the journal cannot be written: {_why(error)}") from None
         self._write(_encode(head))

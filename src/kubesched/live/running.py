@@ -26,7 +26,7 @@ from typing import Any
 from kubesched.api.time import Duration, Instant
 from kubesched.assemble import build
 from kubesched.drive import drive
-from kubesched.drive.journal import VERSION, Head, Journal
+from kubesched.drive.journal import VERSION, Head, Journal, unused
 from kubesched.drive.world import World
 from kubesched.framework.errors import KubeschedError, WorldError
 from kubesched.framework.hooks import name_of
@@ -111,7 +111,7 @@ class Running:
                 self.loop.run_until_complete(self._begin())
             except asyncio.CancelledError:
                 return STOPPED  # told to stop before there was anything to stop
-            journal = None if wish.journal is None else Journal(wish.journal, self._head(), flush=False)
+            journal = self._journal()
             world: World = self.world
             if wish.shadow:
                 world = self._shadow()
@@ -186,6 +186,14 @@ class Running:
         self.metrics.compared(found.result)
         about = {"pod": found.pod, "result": found.result, "ours": found.ours, "theirs": found.theirs}
         self.writer.say(logs.COMPARED, **about, **({"why": found.why} if found.why else {}))
+
+    def _journal(self) -> Journal | None:
+        """Where everything is written down.  One that is there already, of the process before, stays."""
+        if self.wish.journal is None:
+            return None
+        path = unused(self.wish.journal)
+        self.writer.say(logs.JOURNALED, file=str(path))
+        return Journal(path, self._head(), flush=False)
 
     def _head(self) -> Head:
         wish = self.wish

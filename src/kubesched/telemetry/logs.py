@@ -87,6 +87,7 @@ MESSAGES: Mapping[str, Message] = {
 STARTED = Message("Starting kubesched")
 NOTED = Message("Note on the configuration", severity="W")
 SERVING = Message("Serving securely")
+JOURNALED = Message("Writing everything down, for kubesched replay")
 WAITING = Message("The API server cannot be used yet; trying again", severity="W")
 DENIED = Message("Rights are missing; waiting for them", severity="E")
 REMARKS: Mapping[str, Message] = {
