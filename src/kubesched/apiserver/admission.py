@@ -163,18 +163,16 @@ def _pod_group_priority(store: Store, rules: Rules, obj: Json) -> None:
     spec["priority"] = value
 
 
-def _one_default_class(store: Store, rules: Rules, obj: Json) -> None:
-    if obj.get("globalDefault"):
-        found = _default_class(store)
-        if found is not None and found["metadata"]["name"] != obj["metadata"].get("name"):
-            name = found["metadata"]["name"]
-            why = f"PriorityClass {name} is already marked as default. Only one default can exist"
-            raise forbidden("scheduling.k8s.io/priorityclasses", obj["metadata"].get("name", ""), why)
+def _one_default_class(store: Store, obj: Json) -> None:
+    found = _default_class(store) if obj.get("globalDefault") else None
+    if found is not None:
+        why = f"PriorityClass {found['metadata']['name']} is already marked as default. Only one default can exist"
+        raise forbidden("scheduling.k8s.io/priorityclasses", obj["metadata"].get("name", ""), why)
 
 
 def _one_default_class_kept(store: Store, obj: Json, old: Json) -> None:
     if not old.get("globalDefault"):
-        _one_default_class(store, Rules(), obj)
+        _one_default_class(store, obj)
 
 
 # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -234,7 +232,13 @@ def _runtime_class(store: Store, rules: Rules, obj: Json) -> None:
 
 def admit_valid(store: Store, resource: Resource, obj: Json) -> None:
     """What is looked at only in an object without other faults."""
-    if resource.shape != "core.Pod" or not obj["spec"].get("overhead"):
+    rule = _VALID.get(resource.shape)
+    if rule is not None:
+        rule(store, obj)
+
+
+def _overhead_is_defined(store: Store, obj: Json) -> None:
+    if not obj["spec"].get("overhead"):
         return
     stored = store.find("node.k8s.io/runtimeclasses", "", obj["spec"].get("runtimeClassName") or "")
     if stored is None or not (stored.obj.get("overhead") or {}).get("podFixed"):
@@ -410,12 +414,15 @@ _CREATE: dict[str, tuple[Callable[[Store, Rules, Json], None], ...]] = {
     "core.Node": (_node_not_ready,),
     "core.PersistentVolumeClaim": (_protect("kubernetes.io/pvc-protection"), _default_storage_class),
     "core.PersistentVolume": (_protect("kubernetes.io/pv-protection"),),
-    "scheduling.PriorityClass": (_one_default_class,),
     "schedulingalpha.PodGroup": (
         _pod_group_priority,
         _workload_of_group,
         _protect("scheduling.k8s.io/podgroup-protection"),
     ),
+}
+_VALID: dict[str, Callable[[Store, Json], None]] = {
+    "core.Pod": _overhead_is_defined,
+    "scheduling.PriorityClass": _one_default_class,
 }
 _UPDATE: dict[str, tuple[Callable[[Store, Json, Json], None], ...]] = {
     "core.Pod": (_tolerate_lost_nodes_still,),

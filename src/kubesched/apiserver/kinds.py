@@ -387,7 +387,7 @@ BUILT_IN: tuple[Resource, ...] = (
     _row(_RBAC, "clusterroles", "ClusterRole", "rbac.ClusterRole", cluster=True, create_on_update=True),
     _row(_RBAC, "rolebindings", "RoleBinding", "rbac.RoleBinding", create_on_update=True),
     _row(_RBAC, "roles", "Role", "rbac.Role", create_on_update=True),
-    _row("storage.k8s.io/v1", "csidrivers", "CSIDriver", "storage.CSIDriver", cluster=True, **_STRICT),
+    _row("storage.k8s.io/v1", "csidrivers", "CSIDriver", "storage.CSIDriver", cluster=True, generation=True, **_STRICT),
     _row("storage.k8s.io/v1", "csinodes", "CSINode", "storage.CSINode", cluster=True, **_STRICT),
     _row("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity", "storage.CSIStorageCapacity", **_STRICT),
     _row("storage.k8s.io/v1", "storageclasses", "StorageClass", "storage.StorageClass", short="sc", cluster=True),

@@ -114,7 +114,7 @@ class Objects:
             admission.admit_valid(self.store, resource, obj)
         finish = strategy.label_job if resource.shape == "batch.Job" else None
         return self.store.create(
-            resource.storage, obj, generation=1 if resource.generation else None, dry_run=dry_run, finish=finish
+            resource.storage, obj, generation=first_generation(resource), dry_run=dry_run, finish=finish
         )
 
     def restore(self, resource: Resource, obj: Json) -> Stored:
@@ -226,7 +226,7 @@ class Objects:
                 raise invalid(resource.group, resource.kind, old.name, [error])
             raise precondition_failed(resource.storage, old.namespace, old.name, "UID", uid, old.uid)
         if version in ("", "0"):
-            if not resource.unconditional and not patched:
+            if not resource.unconditional:
                 error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
                 raise invalid(resource.group, resource.plural, old.name, [error])
             meta.pop("resourceVersion", None)
@@ -235,6 +235,11 @@ class Objects:
             raise ApiError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
         if version != old.resource_version:
             raise conflict(resource.storage, old.name)
+
+
+def first_generation(resource: Resource) -> int | None:
+    """The generation of a new object; a CSIDriver has one as soon as its spec changes."""
+    return 1 if resource.generation and resource.shape != "storage.CSIDriver" else None
 
 
 def removable(resource: Resource) -> Callable[[Json], bool] | None:

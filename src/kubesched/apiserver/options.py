@@ -177,7 +177,7 @@ def list_options(query: Query, *, watch: bool) -> ListOptions:
     """Read and check the options of a list or watch."""
     options = ListOptions(
         watch=watch,
-        limit=query.integer("limit") or 0,
+        limit=max(0, query.integer("limit") or 0),
         continue_token=query.get("continue"),
         resource_version=query.get("resourceVersion"),
         match=query.get("resourceVersionMatch"),

@@ -128,7 +128,10 @@ def _applied(
     manager = objects.ownership.manager(resource, target.subresource)
     view = None if old is None else objects.view(resource, old)
     outcome = own(manager.apply(view, wish, options.manager, force=options.force, now=objects.ownership.time()))
-    new = objects.clean_patched(request, resource, outcome, strict)
+    try:
+        new = objects.clean_patched(request, resource, outcome, strict)
+    except ApiError as error:
+        raise _unreadable(error, target) from None
     writer = Writer(options.manager, named=True, applied=True)
     if old is None:
         new.setdefault("metadata", {}).setdefault("name", target.name)
@@ -138,6 +141,18 @@ def _applied(
         resource, old, new, target.subresource, patched=True, writer=writer, dry_run=options.dry_run
     )
     return stored, False
+
+
+def _unreadable(error: ApiError, target: Any) -> ApiError:
+    """Kept from kube-apiserver: what an apply made of an object and cannot be read is the server's trouble, not 422."""
+    why = str((error.details or {}).get("causes", [{}])[0].get("message", error.message)).rpartition('": ')[2]
+    if why.startswith("strict decoding"):
+        return error
+    version, kind = target.resource.group_version, target.resource.kind
+    named = f"{version if '/' in version else '/' + version}, Kind={kind}"
+    where = f"{target.place}/{target.name}; {named}"
+    said = f"failed to convert new object ({where}) to proper version: unable to convert unstructured object to"
+    return ApiError(500, "", f"{said} {named}: {why}")
 
 
 def _check_place(wish: Json, target: Any) -> None:

@@ -8,7 +8,7 @@ every verb.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -28,7 +28,7 @@ from kubesched.apiserver.options import (
 )
 from kubesched.apiserver.requests import Request, Response, WatchStream, encode
 from kubesched.apiserver.status import ApiError, not_found, split_resource, too_many_requests
-from kubesched.apiserver.store import Deletion, Stored
+from kubesched.apiserver.store import DeleteOptions, Deletion, Stored
 from kubesched.apiserver.watch import BOOKMARK, ERROR, Watch, WatchEvent
 
 Json = dict[str, Any]
@@ -234,7 +234,7 @@ class Rest:
 
     def delete(self, request: Request, target: Target) -> Response:
         resource = target.resource
-        options = delete_options(request)
+        options = _chosen(resource, delete_options(request))
         admission.check_delete(resource, target.name)
         if self.store.find(resource.storage, target.place, target.name) is None:
             raise not_found(_address(resource), target.name)
@@ -245,7 +245,7 @@ class Rest:
 
     def delete_collection(self, request: Request, target: Target) -> Response:
         resource = target.resource
-        options = delete_options(request)
+        options = _chosen(resource, delete_options(request))
         chosen = selection(request.query, resource)
         done = self.store.delete_collection(
             resource.storage,
@@ -277,6 +277,16 @@ def _check_name(obj: Json, target: Target) -> None:
         raise ApiError(
             400, "BadRequest", f"the name of the object ({name}) does not match the name on the URL ({target.name})"
         )
+
+
+# Kept from kube-apiserver: what these have made stays, where nobody says what is to become of it.
+_ORPHANING = ("batch.Job", "core.ReplicationController")
+
+
+def _chosen(resource: Resource, options: DeleteOptions) -> DeleteOptions:
+    if options.propagation_policy is None and resource.shape in _ORPHANING:
+        return replace(options, propagation_policy="Orphan")
+    return options
 
 
 def _deletion_rules(resource: Resource) -> dict[str, Any]:

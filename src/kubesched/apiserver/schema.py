@@ -79,6 +79,8 @@ class Type:
     @property
     def go(self) -> str:
         """The type as Go spells it in error messages."""
+        if (self.base, self.containers) == ("quantity", ("{}",)):
+            return "v1.ResourceList"
         base = f"v1.{self.base.split('.')[1]}" if self.is_struct else _GO_NAMES.get(self.base, self.base)
         return "".join("[]" if c == "[]" else "map[string]" for c in self.containers) + base
 

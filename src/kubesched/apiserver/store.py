@@ -407,8 +407,7 @@ class Store:
         meta = kept_metadata(old, given)
         new = {**obj, "metadata": meta}
         if bump is True or (bump is not False and bump(current.obj, new)):
-            if "generation" in old:
-                meta["generation"] = old["generation"] + 1
+            meta["generation"] = old.get("generation", 0) + 1
         if same_json(current.obj, new):
             return current
         if is_finished(current.obj, new, removable):

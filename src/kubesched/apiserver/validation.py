@@ -48,6 +48,7 @@ _NAMES: dict[str, NameCheck] = {
     "core.Namespace": check_dns1123_label,
     "core.Service": check_dns1123_label,
     "policy.PodDisruptionBudget": check_path_segment,
+    "apps.StatefulSet": check_dns1123_label,
     "rbac.Role": check_path_segment,
     "rbac.ClusterRole": check_path_segment,
     "rbac.RoleBinding": check_path_segment,

@@ -750,7 +750,31 @@ def _storage_class(obj: Json) -> Errors:
     if "" in (obj.get("parameters") or {}):
         errors.append(field_invalid("parameters", "", "field can not be empty."))
     errors += _one_of(obj, "", "reclaimPolicy", ("Delete", "Retain"))
+    errors += _topologies(obj.get("allowedTopologies") or ())
     return errors + _one_of(obj, "", "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
+
+
+def _topologies(terms: Sequence[Json]) -> Errors:
+    """Faults of the places where volumes of a class may be."""
+    errors: Errors = []
+    for number, term in enumerate(terms):
+        at = f"allowedTopologies[{number}].matchLabelExpressions"
+        wanted = term.get("matchLabelExpressions") or []
+        if term in terms[:number] or not wanted:
+            errors.append(field_duplicate(at, ""))
+        for index, one in enumerate(wanted):
+            values, key = one.get("values") or [], one.get("key", "")
+            if not values:
+                errors.append(field_required(f"{at}[{index}].values"))
+            errors += [
+                field_duplicate(f"{at}[{index}].values[{place}]", value)
+                for place, value in enumerate(values)
+                if value in values[:place]
+            ]
+            errors += [field_invalid(f"{at}[{index}].key", key, fault) for fault in faults(check_qualified_name(key))]
+            if key in [other.get("key", "") for other in wanted[:index]]:
+                errors.append(field_duplicate(f"{at}[{index}].key", key))
+    return errors
 
 
 def _storage_class_update(obj: Json, old: Json) -> Errors:
@@ -929,6 +953,12 @@ def _resource_slice(obj: Json) -> Errors:
     if pool.get("resourceSliceCount", 0) <= 0:
         count = pool.get("resourceSliceCount", 0)
         errors.append(field_invalid("spec.pool.resourceSliceCount", count, "must be greater than zero"))
+    names = [device.get("name", "") for device in spec.get("devices") or ()]
+    for index, name in enumerate(names):
+        at = f"spec.devices[{index}]"
+        errors += [field_invalid(f"{at}.name", name, fault) for fault in faults(check_dns1123_label(name))]
+        if name in names[:index]:
+            errors.append(field_duplicate(at, name))
     placed = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
     chosen = [name for name in placed if spec.get(name)]
     if len(chosen) != 1:

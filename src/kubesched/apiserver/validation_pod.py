@@ -103,6 +103,11 @@ def pod_spec(spec: Json, at: str) -> Errors:
     policy = spec.get("preemptionPolicy")
     if policy is not None and policy not in ("Never", "PreemptLowerPriority"):
         errors.append(_choice(f"{at}.preemptionPolicy", policy, ("PreemptLowerPriority", "Never")))
+    system = spec["os"].get("name", "") if "os" in spec else "linux"
+    if not system:
+        errors.append(field_required(f"{at}.os.name"))
+    elif system not in ("linux", "windows"):
+        errors.append(field_not_supported(f"{at}.os", system, ("linux", "windows")))
     if "resources" in spec:
         errors += _pod_resources(spec, f"{at}.resources")
     if "overhead" in spec:
@@ -321,7 +326,17 @@ def _amount(name: str, amount: str, at: str) -> Errors:
     if "/" in name and quantity.is_extended_resource(name):
         if quantity.parse_milli(amount) % 1000:
             errors.append(field_invalid(at, amount, "must be an integer"))
+    if name.startswith("hugepages-") and not _is_multiple(amount, name.removeprefix("hugepages-")):
+        errors.append(field_invalid(at, amount, f"{amount} is not positive integer multiple of {name}"))
     return errors
+
+
+def _is_multiple(amount: str, page: str) -> bool:
+    try:
+        size = quantity.parse_milli(page)
+    except ValueError:
+        return False
+    return size > 0 and quantity.parse_milli(amount) % size == 0
 
 
 def _amounts(amounts: Json, at: str) -> Errors:
@@ -350,6 +365,9 @@ def _resources(resources: Json, at: str, claims: set[Any]) -> Errors:
                 errors.append(field_invalid(f"{at}.requests", asked, why))
         elif not _overcommits(name) and not _resource_name(name, where):
             errors.append(field_required(f"{at}.limits", "Limit must be set for non overcommitable resources"))
+    named = {*limits, *requests}
+    if not named & {"cpu", "memory"} and any(name.startswith("hugepages-") for name in named):
+        errors.append(field_forbidden(at, "HugePages require cpu or memory"))
     for index, claim in enumerate(resources.get("claims", ())):
         if claim.get("name") not in claims:
             errors.append(field_not_found(f"{at}.claims[{index}]", claim.get("name", "")))
