@@ -9,6 +9,7 @@ and `holders` by affinity terms (who minds a newcomer).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from kubesched.cluster.types import Amounts
 
 MANY = 64  # rows from which on an array is worth keeping beside the dictionary
 _NEWS_KEPT = 4096  # classes that appeared lately, for those who follow
+_MOVES_KEPT = 1 << 15  # pods that came or went lately, for the same
 
 
 class PodClass:
@@ -60,6 +62,14 @@ def by_row(pods: PodClass | AffinityHolders, size: int) -> Amounts:
     return column
 
 
+class Shift(NamedTuple):
+    """A pod of a group came to a row, or left it."""
+
+    group: PodClass | AffinityHolders
+    row: int
+    more: int  # 1 or -1
+
+
 class Neighbours:
     """Row counts of pods by class, and of pods with affinity by their terms."""
 
@@ -69,6 +79,8 @@ class Neighbours:
         self.shape = 0  # grows when a group of holders appears or disappears
         self._news: list[PodClass] = []  # classes in the order they appeared
         self._news_start = 0  # how many are no longer in the list
+        self._moves: list[Shift] = []
+        self._moves_start = 0
 
     def classes(self, namespace: str | None = None) -> Iterator[PodClass]:
         """The classes of one namespace, or of all."""
@@ -91,6 +103,15 @@ class Neighbours:
         """The classes that have appeared after a mark; None if that was too long ago."""
         return self._news[mark - self._news_start :] if mark >= self._news_start else None
 
+    @property
+    def moved(self) -> int:
+        """How often a pod has ever come or gone: a mark for `moved_since`."""
+        return self._moves_start + len(self._moves)
+
+    def moved_since(self, mark: int) -> list[Shift] | None:
+        """Who came and went after a mark; None if that was too long ago."""
+        return self._moves[mark - self._moves_start :] if mark >= self._moves_start else None
+
     def count(self, namespace: str, selector: Selector) -> dict[int, int]:
         """How many pods of a namespace, not terminating, a selector means on each row."""
         counts: dict[int, int] = {}
@@ -106,6 +127,7 @@ class Neighbours:
         if alike is None:
             alike = classes[pod.class_key] = PodClass(pod.namespace, pod.labels, pod.pod.terminating)
             self._tell_of(alike)
+        self._tell_of_move(alike, row, sign)
         if not _count(alike, row, sign):
             del classes[pod.class_key]
             if not classes:
@@ -115,6 +137,7 @@ class Neighbours:
             if held is None:
                 held = self._holders[pod.affinity_key] = AffinityHolders(pod)
                 self.shape += 1
+            self._tell_of_move(held, row, sign)
             if not _count(held, row, sign):
                 del self._holders[pod.affinity_key]
                 self.shape += 1
@@ -126,9 +149,16 @@ class Neighbours:
             del self._news[:half]
             self._news_start += half
 
+    def _tell_of_move(self, group: PodClass | AffinityHolders, row: int, more: int) -> None:
+        self._moves.append(Shift(group, row, more))
+        if len(self._moves) > _MOVES_KEPT:
+            half = len(self._moves) // 2
+            del self._moves[:half]
+            self._moves_start += half
+
     def fork(self) -> Neighbours:
         twin = Neighbours()
-        twin.shape, twin._news_start = self.shape, self.appeared
+        twin.shape, twin._news_start, twin._moves_start = self.shape, self.appeared, self.moved
         for namespace, classes in self._classes.items():
             twin._classes[namespace] = {key: _forked_class(pods) for key, pods in classes.items()}
         for key, held in self._holders.items():

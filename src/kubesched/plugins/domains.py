@@ -160,17 +160,20 @@ class Gathering:
     def keys(self) -> set[str]:
         return {key for key, _ in self._found}
 
-    def under(self, key: str) -> list[tuple[int, list[PodClass | AffinityHolders]]]:
-        """The groups that are counted under a topology key, by their weights."""
-        return [(weight, groups) for (found, weight), groups in self._found.items() if found == key]
+    def by_group(self) -> dict[PodClass | AffinityHolders, list[tuple[str, int]]]:
+        """Under which topology keys the pods of a group are counted, and with what weights."""
+        found: dict[PodClass | AffinityHolders, list[tuple[str, int]]] = {}
+        for counted, groups in self._found.items():
+            for group in groups:
+                found.setdefault(group, []).append(counted)
+        return found
 
-    def by_row(self, table: NodeTable) -> dict[str, tuple[Amounts, Amounts]]:
-        """Of each topology key: how many pods every row holds, and what they weigh together."""
-        found: dict[str, tuple[Amounts, Amounts]] = {}
-        for (key, weight), groups in self._found.items():
+    def by_row(self, table: NodeTable) -> dict[str, Amounts]:
+        """How many pods every row holds, by topology key."""
+        found: dict[str, Amounts] = {}
+        for (key, _), groups in self._found.items():
             pods = pods_by_row(table, groups)
-            before = found.get(key)
-            found[key] = (pods, pods * weight) if before is None else (before[0] + pods, before[1] + pods * weight)
+            found[key] = found[key] + pods if key in found else pods
         return found
 
     def total(self, table: NodeTable) -> DomainCounts:
@@ -195,64 +198,51 @@ class Moved(NamedTuple):
 
 
 class Following:
-    """A gathering's counts, brought up to date row by row as pods come and go."""
+    """A gathering's counts, brought up to date pod by pod as they come and go."""
 
     def __init__(self, gathering: Gathering, table: NodeTable) -> None:
         self.domains = gathering.total(table)
         self._gathering = gathering
         self._clock = table.clock
         self._mark = table.neighbours.appeared
+        self._moved = table.neighbours.moved
         self._begun = False
-        self._by_row: dict[str, tuple[Amounts, Amounts]] = {}
+        self._counted: dict[PodClass | AffinityHolders, list[tuple[str, int]]] = {}
         self._inside: dict[str, int] = {}  # pods in some domain, by topology key
         self._lost = False
 
     def follow(self, table: NodeTable) -> list[Moved] | None:
         """The domains that changed since the last time; None where they cannot be told, or other keys count now."""
-        if table.clock == self._clock:
+        if table.clock == self._clock or not self._gathering:
             return []
-        changed, touched = table.changes_since(self._clock) if table.remembers(self._clock) else ([-1], [])
-        self._clock = table.clock
-        newcomers = table.neighbours.appeared_since(self._mark)
-        if changed or newcomers is None:
+        neighbours = table.neighbours
+        newcomers, shifts = neighbours.appeared_since(self._mark), neighbours.moved_since(self._moved)
+        if table.node_clock > self._clock or newcomers is None or shifts is None:
             return None
-        self._mark = table.neighbours.appeared
-        self._gathering.welcome(newcomers)
+        self._clock, self._mark, self._moved = table.clock, neighbours.appeared, neighbours.moved
+        if newcomers:
+            self._gathering.welcome(newcomers)
+            self._counted = self._gathering.by_group()
         if not self._begun:
             return self._begin(table)
-        if self._gathering.keys() != self._by_row.keys():
+        if newcomers and self._gathering.keys() != self._inside.keys():
             return None
         moved: list[Moved] = []
-        for key in self._by_row:
-            self._recount(table, key, touched, moved)
+        for group, row, more in shifts:
+            for key, weight in self._counted.get(group, ()):
+                self._move(table, key, row, more, more * weight, moved)
         return None if self._lost else moved
 
     def _begin(self, table: NodeTable) -> list[Moved] | None:
         """Count everything once, by row."""
         self._begun = True
         before, self.domains = self.domains, self._gathering.total(table)
-        self._by_row = self._gathering.by_row(table)
-        for key, (pods, _) in self._by_row.items():
+        self._counted = self._gathering.by_group()
+        for key, pods in self._gathering.by_row(table).items():
             self._inside[key] = int(pods[table.label(key).codes != ABSENT].sum())
         if before.keys != self.domains.keys:
             return None
         return [moved for key in before.keys for moved in before.compared(self.domains, key)]
-
-    def _recount(self, table: NodeTable, key: str, rows: Iterable[int], moved: list[Moved]) -> None:
-        pods, heavy = self._by_row[key]
-        weighted = self._gathering.under(key)
-        for row in rows:
-            count = weight = 0
-            for each, groups in weighted:
-                here = 0
-                for group in groups:
-                    here += group.rows.get(row, 0)
-                count += here
-                weight += each * here
-            more, heavier = count - pods.item(row), weight - heavy.item(row)
-            if more or heavier:
-                pods[row], heavy[row] = count, weight
-                self._move(table, key, row, more, heavier, moved)
 
     def _move(self, table: NodeTable, key: str, row: int, more: int, heavier: int, moved: list[Moved]) -> None:
         """So many more pods, weighing so much more, are on a row."""
@@ -273,9 +263,9 @@ class Tally:
 
     def __init__(self, table: NodeTable, groups: Iterable[PodClass], meaning: Meaning) -> None:
         self._table = table
-        self._groups = list(groups)
+        self._groups: dict[PodClass | AffinityHolders, None] = dict.fromkeys(groups)
         self._meaning = meaning
-        self._mark = table.neighbours.appeared
+        self._mark, self._moved = table.neighbours.appeared, table.neighbours.moved
         self._since = self.clock = table.clock
         self._moves: list[tuple[int, int]] = []
         self.pods = pods_by_row(table, self._groups)
@@ -287,25 +277,21 @@ class Tally:
             return []
         if clock == self._since and self.clock == table.clock:
             return self._moves
-        newcomers = table.neighbours.appeared_since(self._mark)
-        if clock != self.clock or newcomers is None or not table.remembers(clock):
+        neighbours = table.neighbours
+        newcomers, shifts = neighbours.appeared_since(self._mark), neighbours.moved_since(self._moved)
+        if clock != self.clock or newcomers is None or shifts is None or table.node_clock > clock:
             return None
-        changed, touched = table.changes_since(clock)
-        if changed:
-            return None
-        self._since, self.clock, self._mark = clock, table.clock, table.neighbours.appeared
+        self._since, self.clock = clock, table.clock
+        self._mark, self._moved = neighbours.appeared, neighbours.moved
+        self._groups.update((group, None) for group in newcomers if self._meaning(group))
+        moves: dict[int, int] = {}
+        for group, row, more in shifts:
+            if group in self._groups:
+                self.pods[row] += more
+                moves[row] = moves.get(row, 0) + more
         if newcomers:
-            self._groups = [group for group in self._groups if group.rows]
-            self._groups += [group for group in newcomers if self._meaning(group)]
-        self._moves = []
-        for row in touched:
-            count = 0
-            for group in self._groups:
-                count += group.rows.get(row, 0)
-            more = count - self.pods.item(row)
-            if more:
-                self.pods[row] = count
-                self._moves.append((row, more))
+            self._groups = {group: None for group in self._groups if group.rows}
+        self._moves = [(row, more) for row, more in moves.items() if more]
         return self._moves
 
 
