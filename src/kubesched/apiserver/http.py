@@ -83,7 +83,8 @@ class HttpFace:
         self._runner = None
         # A TLS peer that has gone away would be waited for to say goodbye.
         for transport in transports:
-            transport.abort()
+            with contextlib.suppress(AttributeError):  # before Python 3.11.5 a closed one may have lost its protocol
+                transport.abort()
         await asyncio.sleep(0)
 
     async def __aenter__(self) -> HttpFace:
