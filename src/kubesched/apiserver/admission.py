@@ -225,9 +225,37 @@ def _runtime_class(store: Store, rules: Rules, obj: Json) -> None:
             )
     if scheduling.get("nodeSelector"):
         spec["nodeSelector"] = {**selector, **scheduling["nodeSelector"]}
-    more = [t for t in scheduling.get("tolerations") or () if t not in (spec.get("tolerations") or ())]
-    if more:
-        spec["tolerations"] = [*(spec.get("tolerations") or ()), *more]
+    if scheduling.get("tolerations"):
+        spec["tolerations"] = _merged([*(spec.get("tolerations") or ()), *scheduling["tolerations"]])
+
+
+def _merged(found: list[Json]) -> list[Json]:
+    """Tolerations without those that another one covers; of equal ones the first."""
+    kept: list[Json] = []
+    for index, one in enumerate(found):
+        later = (other for other in found[index + 1 :] if other != one)
+        if not any(_covers(other, one) for other in (*kept, *later)):
+            kept.append(one)
+    return kept
+
+
+def _covers(wide: Json, one: Json) -> bool:
+    """Whether everything that one tolerates is tolerated by the wide one, too."""
+    if wide == one:
+        return True
+    everything = not wide.get("key") and wide.get("operator") == "Exists"
+    if one.get("key", "") != wide.get("key", "") and not everything:
+        return False
+    if wide.get("effect") and one.get("effect") != wide["effect"]:
+        return False
+    if wide.get("effect") == "NoExecute" and wide.get("tolerationSeconds") is not None:
+        seconds = one.get("tolerationSeconds")
+        if seconds is None or seconds > wide["tolerationSeconds"]:
+            return False
+    if wide.get("operator") == "Exists":
+        return True
+    same = one.get("operator", "Equal") == "Equal" and one.get("value", "") == wide.get("value", "")
+    return wide.get("operator", "Equal") == "Equal" and same
 
 
 def admit_valid(store: Store, resource: Resource, obj: Json) -> None:

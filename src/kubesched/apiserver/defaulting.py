@@ -394,7 +394,7 @@ def _namespace(obj: Json) -> None:
 
 def _node(obj: Json) -> None:
     spec, status = obj["spec"], obj["status"]
-    if spec.get("podCIDR") and not spec.get("podCIDRs"):
+    if spec.get("podCIDR") and (spec.get("podCIDRs") or [""])[0] != spec["podCIDR"]:
         spec["podCIDRs"] = [spec["podCIDR"]]
     elif spec.get("podCIDRs") and not spec.get("podCIDR"):
         spec["podCIDR"] = spec["podCIDRs"][0]

@@ -929,6 +929,9 @@ def _device_request(request: Json, at: str) -> Errors:
     errors += _selectors(request.get("selectors") or (), f"{at}.selectors")
     if request.get("allocationMode") not in ("All", "ExactCount"):
         errors.append(field_not_supported(f"{at}.allocationMode", request.get("allocationMode"), ("All", "ExactCount")))
+    elif request["allocationMode"] == "All" and request.get("count"):
+        why = "must not be specified when allocationMode is 'All'"
+        errors.append(field_invalid(f"{at}.count", request["count"], why))
     elif request["allocationMode"] == "ExactCount" and request.get("count", 0) <= 0:
         errors.append(field_invalid(f"{at}.count", request.get("count", 0), "must be greater than zero"))
     return errors
