@@ -186,6 +186,12 @@ def test_a_pod_with_an_amount_nobody_can_read_is_invalid(mirror):
     assert cpu(mirror, "n1") == 0
 
 
+def test_a_pod_that_asks_for_less_than_nothing_is_invalid_and_makes_no_room(mirror):
+    mirror.observe(pod("a", cpu="-5"))
+    assert "less than nothing" in mirror.invalid["Pod", "default/a"].error
+    assert not mirror.pods
+
+
 def test_a_pod_whose_containers_together_ask_for_more_than_anybody_can_count_is_invalid(mirror):
     huge = {"name": "c", "resources": {"requests": {"memory": "9e18"}}}
 

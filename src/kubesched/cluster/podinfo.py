@@ -105,6 +105,8 @@ class PodInfo:
         scored = dict(zip((CPU, MEMORY), self.nonzero_usage, strict=True))
         for amounts in (self.requests, self.usage, scored):
             for name, amount in amounts.items():
+                if amount < 0:
+                    raise ValueError(f"its containers together ask for {amount} of {name}, less than nothing")
                 if amount > _COUNTABLE:
                     raise ValueError(f"its containers together ask for {amount} of {name}; {_COUNTABLE} is the most")
 
