@@ -115,6 +115,8 @@ class _Artist:
                 return [Alter(at=at, kind="Pod", key=pod, body={"metadata": {"labels": drawn.labels()}})]
             case "gates off":
                 return [Alter(at=at, kind="Pod", key=pod, body={"spec": {"schedulingGates": None}})]
+            case "agree":
+                return [Alter(at=at, kind="Pod", key=pod, body={"metadata": {"finalizers": None}})]
             case "finish pod":
                 phase = luck.choice(("Succeeded", "Failed"))
                 return [Alter(at=at, kind="Pod", key=pod, body={"status": {"phase": phase}})]

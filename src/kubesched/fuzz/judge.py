@@ -244,6 +244,8 @@ class Judge:
     def binding_by_extender(self, uid: str) -> None:
         if self.dirty:
             self.look()
+        if self.authors.get(uid) == "extender":
+            self.blame("S2", f"the extender is asked to bind {uid} again, and has done so already")
         self._expected[uid] = "extender"
 
     # ── the quiet ────────────────────────────────────────────────────────────────────────────────────────────

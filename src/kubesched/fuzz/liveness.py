@@ -74,6 +74,9 @@ def _beliefs(judge: Judge, core: Core) -> None:
         if node.name in truth.strange.values():
             continue
         used, row = truth.used(node.name), mirror.table.row_of[node.name]
+        seen = mirror.table.nodes[row]
+        if seen is None or seen.uid != node.uid:
+            judge.blame("S7", f"{node.name} is believed to be another that is gone")
         for resource in ("cpu", "memory"):
             believed = int(mirror.table.requested[row, mirror.table.resources.find(resource)])
             if believed != used.get(resource, 0):

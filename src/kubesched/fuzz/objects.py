@@ -37,6 +37,7 @@ class Theme(Struct, frozen=True, kw_only=True):
     poison: bool
     patience: bool
     moods: bool
+    holds: bool  # pods that may not go before somebody agrees
     rival: bool
     extender: str
     wire: str
@@ -49,12 +50,12 @@ class Theme(Struct, frozen=True, kw_only=True):
         names = [name for name in cls.__struct_fields__ if name not in rare]
         on = {name: luck.random() < 0.35 for name in names}
         changes = [*_ALWAYS, *(kind for kind in _SOMETIMES if luck.random() < 0.5)]
-        for flag, kind in (("gates", "gates off"), ("budgets", "budget"), ("poison", "poison")):
+        for flag, kind in (("gates", "gates off"), ("budgets", "budget"), ("poison", "poison"), ("holds", "agree")):
             changes += [kind] if on[flag] else []
         changes += ["volume", "delete claim"] if on["volumes"] else []
         extender = luck.choice(MANNERS) if luck.random() < 0.12 else ""
         rival, moods = luck.random() < 0.1, luck.random() < 0.1
-        wire = luck.choice(("alone", "elected", "elected")) if luck.random() < 0.15 else ""
+        wire = luck.choice(("alone", "elected", "elected")) if luck.random() < 0.2 else ""
         if wire:
             rival, extender = False, ""
         return cls(**on, rival=rival, moods=moods, extender=extender, wire=wire, changes=tuple(changes))
@@ -145,7 +146,10 @@ class Drawn:
         if theme.moods and luck.random() < 0.3:
             labels["mood"] = luck.choice(("raises", "nonsense", "refuses", "reserve", "unreserve"))
         self._wishes(spec)
-        return {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": spec}
+        meta: Json = {"name": name, "namespace": "default", "labels": labels}
+        if theme.holds and luck.random() < 0.3:
+            meta["finalizers"] = ["example.com/agree"]
+        return {"kind": "Pod", "metadata": meta, "spec": spec}
 
     def static_pod(self, node: str) -> Json:
         """A pod that was never anybody's to place."""
