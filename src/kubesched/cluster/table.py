@@ -34,11 +34,33 @@ _NONE: list[int] = []
 class LabelColumn:
     """The values of one label, per row."""
 
-    __slots__ = ("codes", "vocab")
+    __slots__ = ("_sorted", "_starts", "codes", "vocab")
 
     def __init__(self, capacity: int) -> None:
         self.vocab: Vocab[str] = Vocab()
         self.codes: Codes = np.full(capacity, ABSENT, dtype=np.int32)
+        self._sorted: Rows | None = None  # all rows, those of one value together
+        self._starts: list[int] = []  # where in it the rows of each value begin
+
+    def rows_of(self, code: int) -> Rows:
+        """The rows that have a value, by its number; in order.  Not to be written to."""
+        if self._sorted is None:
+            order = np.argsort(self.codes, kind="stable")
+            values = np.arange(len(self.vocab) + 1, dtype=np.int32)
+            self._starts = np.searchsorted(self.codes[order], values).tolist()
+            self._sorted = order.astype(np.int32)
+        return self._sorted[self._starts[code] : self._starts[code + 1]]
+
+    def write(self, row: int, value: str | None) -> None:
+        """For the table: a node has this value, or does not have the label."""
+        code = ABSENT if value is None else self.vocab.add(value)
+        if self.codes.item(row) != code:
+            self.codes[row], self._sorted = code, None
+
+    def grow(self) -> None:
+        """For the table: there are twice as many rows."""
+        self.codes = np.concatenate([self.codes, np.full_like(self.codes, ABSENT)])
+        self._sorted = None
 
 
 class NodeTable:
@@ -97,8 +119,8 @@ class NodeTable:
         if column is None:
             column = self.labels[key] = LabelColumn(len(self.generation))
             for row, node in enumerate(self.nodes):
-                if node is not None and key in node.metadata.labels:
-                    column.codes[row] = column.vocab.add(node.metadata.labels[key])
+                if node is not None:
+                    column.write(row, node.metadata.labels.get(key))
         return column
 
     def share_names(self) -> list[str]:
@@ -161,7 +183,7 @@ class NodeTable:
         self.nodes[row], self.names[row] = None, ""
         self.alive[row] = False
         for column in self.labels.values():
-            column.codes[row] = ABSENT
+            column.write(row, None)
         self.allocatable[row] = 0
         self._touch(row, node=True)
         self._free_rows.append(row)
@@ -244,7 +266,7 @@ class NodeTable:
         self.features[row] = frozenset(node.status.declared_features)
         labels = node.metadata.labels
         for key, label in self.labels.items():
-            label.codes[row] = label.vocab.add(labels[key]) if key in labels else ABSENT
+            label.write(row, labels.get(key))
         self._learn_images(row, node)
         self._touch(row, node=True)
 
@@ -297,7 +319,7 @@ class NodeTable:
         self.unschedulable = np.concatenate([self.unschedulable, np.zeros_like(self.unschedulable)])
         self.alive = np.concatenate([self.alive, np.zeros_like(self.alive)])
         for column in self.labels.values():
-            column.codes = np.concatenate([column.codes, np.full_like(column.codes, ABSENT)])
+            column.grow()
 
     def _own_names(self) -> None:
         if self._names_shared:

@@ -17,7 +17,7 @@ import numpy as np
 from kubesched.api.selectors import Selector
 from kubesched.cluster.neighbours import MANY, AffinityHolders, PodClass, by_row
 from kubesched.cluster.table import NodeTable
-from kubesched.cluster.types import NO_ROWS, Amounts, Codes, Mask, Rows
+from kubesched.cluster.types import NO_ROWS, Amounts, Codes, Mask, Rows, joined
 from kubesched.cluster.vocab import ABSENT
 
 Meaning: TypeAlias = Callable[[PodClass], bool]  # whether a group of pods is meant
@@ -92,7 +92,7 @@ class DomainCounts:
         counts = self._by_key.get(key)
         if counts is None:
             return np.zeros(len(rows), dtype=np.int64)
-        return np.append(counts, 0)[self._table.label(key).codes[rows]]  # ABSENT is -1: the last answer
+        return counts[self._table.label(key).codes[rows]]  # ABSENT is -1: the last one
 
     def lacking(self, key: str, rows: Rows) -> Mask:
         """Which rows do not have the label at all."""
@@ -115,7 +115,7 @@ class DomainCounts:
 
     def compared(self, later: DomainCounts, key: str) -> Iterator[Moved]:
         """The domains of a topology key that have another count in a later one of these."""
-        before, now = self._counts(key), later._counts(key)
+        before, now = self._counts(key), later._counts(key)  # of one table, between two changes of nodes
         for code in np.flatnonzero(before != now).tolist():
             yield Moved(key, code, int(before[code]), int(now[code]))
 
@@ -127,7 +127,8 @@ class DomainCounts:
     def _counts(self, key: str) -> Amounts:
         counts = self._by_key.get(key)
         if counts is None:
-            counts = self._by_key[key] = np.zeros(len(self._table.label(key).vocab), dtype=np.int64)
+            # One place more than there are values, for rows without the label: nothing is ever counted there.
+            counts = self._by_key[key] = np.zeros(len(self._table.label(key).vocab) + 1, dtype=np.int64)
         return counts
 
 
@@ -210,6 +211,11 @@ class Following:
         self._counted: dict[PodClass | AffinityHolders, list[tuple[str, int]]] = {}
         self._inside: dict[str, int] = {}  # pods in some domain, by topology key
         self._lost = False
+
+    @property
+    def somebody(self) -> bool:
+        """Whether any domain has a count other than 0; for gatherings without negative weights."""
+        return any(self._inside.values()) if self._begun else bool(self.domains)
 
     def follow(self, table: NodeTable) -> list[Moved] | None:
         """The domains that changed since the last time; None where they cannot be told, or other keys count now."""
@@ -300,11 +306,7 @@ def rows_in(table: NodeTable, key: str, codes: Sequence[int]) -> Rows:
     if not len(codes):
         return NO_ROWS
     column = table.label(key)
-    if len(codes) == 1:
-        return np.flatnonzero(column.codes == codes[0]).astype(np.int32)
-    meant = np.zeros(len(column.vocab) + 1, dtype=np.bool_)
-    meant[np.array(codes)] = True
-    return np.flatnonzero(meant[column.codes]).astype(np.int32)  # ABSENT is -1: the last answer
+    return joined(*[column.rows_of(code) for code in codes])
 
 
 def _array(numbers: list[int]) -> Amounts:

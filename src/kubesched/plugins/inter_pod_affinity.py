@@ -99,18 +99,22 @@ class Requirements:
 
     def follow(self, table: NodeTable) -> Rows | None:
         """Bring the counts up to date; the rows that fit now and did not, or the other way round.  None: ask anew."""
-        somebody, nothing = bool(self.near), self.nothing
+        near, _, minding = self.followings
+        before = near.somebody, minding.somebody
         found: list[Rows] = []
         for following in self.followings:
             moved = following.follow(table)
             if moved is None:
                 return None
-            for key in {one.key: None for one in moved}:
-                crossed = [one.code for one in moved if one.key == key and (one.before > 0) is not (one.now > 0)]
-                found.append(rows_in(table, key, list(dict.fromkeys(crossed))))
-        self.near, self.away, self.unwelcome = (following.domains for following in self.followings)
-        # While nobody is near, a pod may be the first: then no node is judged by its own domain alone.
-        return None if bool(self.near) is not somebody or self.nothing is not nothing else joined(*found)
+            crossed: dict[str, dict[int, None]] = {}
+            for one in moved:
+                if (one.before > 0) is not (one.now > 0):
+                    crossed.setdefault(one.key, {})[one.code] = None
+            found += [rows_in(table, key, list(codes)) for key, codes in crossed.items()]
+        self.near, self.away, self.unwelcome = [following.domains for following in self.followings]
+        # While nobody is near, a pod may be the first; and while nobody minds, the filter may have nothing to say:
+        # then no node is judged by its own domain alone.
+        return joined(*found) if before == (near.somebody, minding.somebody) else None
 
     def account(self, pod: PodInfo, other: PodInfo, row: int, sign: int) -> None:
         """Another pod comes to a row, or leaves it."""
@@ -151,8 +155,10 @@ class Preferences:
         if moved is None:
             return None
         self.domains = self._following.domains
-        keys = {one.key: None for one in moved}
-        return joined(*(rows_in(table, key, list({one.code: None for one in moved if one.key == key})) for key in keys))
+        codes: dict[str, dict[int, None]] = {}
+        for one in moved:
+            codes.setdefault(one.key, {})[one.code] = None
+        return joined(*[rows_in(table, key, list(some)) for key, some in codes.items()])
 
 
 # ── the plugin ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,7 @@ from kubesched.framework.cycle import Cycle
 from kubesched.framework.profile import MAX_SCORE, MIN_SCORE, Tiers
 
 _VALUES_AT_MOST = 256  # different raw scores up to which they are normalised once each
+_SPAN_AT_MOST = 1024  # between the lowest and the highest of them, to look them up by number
 
 
 class ScoreColumn:
@@ -143,6 +144,12 @@ class ScoreColumn:
         if len(self.known) == 1:
             return np.full_like(scores, next(iter(self.known.values())))
         known = sorted(self.known.items())
+        low = known[0][0]
+        if known[-1][0] - low <= _SPAN_AT_MOST:
+            marks = np.zeros(known[-1][0] - low + 1, dtype=np.int64)
+            for raw, norm in known:
+                marks[raw - low] = norm
+            return marks[scores - low]
         places = np.searchsorted(np.array([raw for raw, _ in known], dtype=np.int64), scores)
         become: Scores = np.array([norm for _, norm in known], dtype=np.int64)[places]
         return become
@@ -158,11 +165,14 @@ class ScoreColumn:
     def _write(self, rows: Rows, norm: Scores) -> None:
         old = self.norm[rows]
         differ = old != norm
-        if differ.any():
-            written, old, new = rows[differ], old[differ], norm[differ]
-            self.history.note(self, "norm", written, old)
-            self.norm[written] = new
-            self.standing.add(written, (new - old) * self.weight)
+        count = np.count_nonzero(differ)
+        if not count:
+            return
+        if count < len(rows):
+            rows, old, norm = rows[differ], old[differ], norm[differ]
+        self.history.note(self, "norm", rows, old)
+        self.norm[rows] = norm
+        self.standing.add(rows, (norm - old) * self.weight)
 
     def _write_one(self, row: int, norm: int) -> None:
         was = self.norm.item(row)
