@@ -64,11 +64,11 @@ deploy-files: $(READY) ## write what is made under deploy/ again
 
 .PHONY: docs
 docs: $(READY) ## write the pages that are made from the program
-	@$(BIN)/python tools/docs.py
+	@$(BIN)/python -m tools.docs
 
 .PHONY: diagrams
 diagrams: $(READY) ## of those, the picture of a pod's states
-	@$(BIN)/python tools/docs.py lifecycle
+	@$(BIN)/python -m tools.docs lifecycle
 
 # ── for the long run ─────────────────────────────────────────────────────────────────────────────
 

@@ -1,7 +1,7 @@
-"""The pages that are made from the program: the tutorial's, and the states of a pod with their picture.
+"""The pages that are made from the program: the tutorial's, the states of a pod, the flags and the metrics.
 
-    python tools/docs.py            write them all
-    python tools/docs.py tutorial   write those whose path has this in it
+    python -m tools.docs            write them all
+    python -m tools.docs tutorial   write those whose path has this in it
 
 A test holds them fresh, so whoever changes what they are made from runs `make docs` and looks at the difference.
 """
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+
+from tools.reference import flags_page, metrics_page
 
 from kubesched.core.lifecycle import MOVES, TERMINAL
 from kubesched.framework.records import IN_FLIGHT, State
@@ -187,7 +189,9 @@ The cause is the word in a record; the last column is how a story tells it.
 def pages() -> dict[str, Callable[[], str]]:
     """Every page that is made, by its path, and how."""
     made: dict[str, Callable[[], str]] = {
+        "docs/flags.md": flags_page,
         "docs/lifecycle.md": lifecycle_page,
+        "docs/metrics.md": metrics_page,
         "docs/tutorial/README.md": tutorial_index,
     }
     for number in range(1, len(MODULES) + 1):
