@@ -16,6 +16,17 @@ test: envtest-if-possible
 test-realserver: envtest ## the tests against the real servers, none left out
 	@KUBESCHED_REQUIRE_ENVTEST=1 $(BIN)/python -m pytest -q tests/realserver
 
+.PHONY: bench-live
+bench-live: envtest ## kubesched and kube-scheduler side by side on the real API server
+	@$(BIN)/python -m tools.bench_live
+
+CHURN := KUBESCHED_CHURN_NODES=500 KUBESCHED_CHURN_PODS=5000 KUBESCHED_CHURN_FAULT_EVERY=10
+
+.PHONY: churn
+churn: envtest ## 500 nodes, 5,000 pods that come and go, a fault every ten seconds (SECONDS=n, SEED=n)
+	@$(CHURN) KUBESCHED_CHURN_SECONDS=$(or $(SECONDS),600) KUBESCHED_CHURN_SEED=$(SEED) KUBESCHED_REQUIRE_ENVTEST=1 \
+	  $(BIN)/python -m pytest -q tests/realserver/test_churn.py
+
 .PHONY: envtest-clean
 envtest-clean: ## remove the real servers (the Go build cache stays)
 	@rm -rf .envtest

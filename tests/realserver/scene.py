@@ -19,6 +19,7 @@ from tests.realserver.process import wait_until
 from tests.realserver.scheduling import NAME, Kubesched, kubesched
 from tests.realserver.witness import Witness
 
+LEASE = "the-scene"
 PODS = "/api/v1/namespaces/default/pods"
 RESCUED = re.compile(r"^scheduler_pod_scheduled_after_flush_total ([0-9.]+)", re.MULTILINE)
 AGAIN_AFTER = 0.2  # seconds, when the API server did not answer
@@ -39,7 +40,7 @@ class Scene:
 
     def __init__(self, cluster: RealCluster, folder: Path) -> None:
         self.cluster, self.folder = cluster, folder
-        self.witness = Witness(NAME)
+        self.witness = Witness(NAME, LEASE)
         self.history = History(cluster.etcd_port, self.witness.hear)
         self._schedulers: list[Kubesched] = []
         self._numbers = itertools.count(1)
@@ -62,12 +63,16 @@ class Scene:
 
     # ── who plays ────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, configuration: Mapping[str, Any] | None = None, *, wait: bool = True, **how: Any) -> Kubesched:
+    def make(self, configuration: Mapping[str, Any] | None = None, **how: Any) -> Kubesched:
+        """A scheduler that is not started yet."""
         one = kubesched(self.cluster, self.folder / f"kubesched-{next(self._numbers)}", configuration, **how)
         self._schedulers.append(one)
+        return one
+
+    def start(self, configuration: Mapping[str, Any] | None = None, **how: Any) -> Kubesched:
+        one = self.make(configuration, **how)
         one.launch()
-        if wait:
-            one.wait_until_ready()
+        one.wait_until_ready()
         return one
 
     def nodes(self, count: int, cpu: str) -> None:
@@ -161,6 +166,4 @@ def rescued(scheduler: Kubesched) -> float:
     return float(found[1]) if found else 0.0
 
 
-def elected(name: str, **times: str) -> dict[str, Any]:
-    """A Lease of its own, with kube-scheduler's times unless said otherwise."""
-    return {"leaderElection": {"leaderElect": True, "resourceName": name, **times}}
+ELECTED = {"leaderElection": {"leaderElect": True, "resourceName": LEASE}}  # with kube-scheduler's times

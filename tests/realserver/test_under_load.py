@@ -12,7 +12,7 @@ from tests.realserver.faults import Refuse
 from tests.realserver.harness import Options, RealCluster
 from tests.realserver.history import JSON_STORAGE
 from tests.realserver.process import wait_until
-from tests.realserver.scene import Scene, elected, rescued
+from tests.realserver.scene import ELECTED, Scene, rescued
 from tests.realserver.scheduling import Kubesched
 from tests.realserver.tcpproxy import TcpProxy
 
@@ -42,12 +42,12 @@ def leads(scheduler: Kubesched) -> bool:
 
 def succession(scene: Scene, leader: Kubesched, end: signal.Signals) -> float:
     """End the leader, and say how long after that its successor's first pod was bound."""
-    holder = scene.witness.holders[-1][0]
+    [holder, _] = scene.witness.holders[-1]
     ended = time.monotonic()
     leader.send(end)
-    scene.witness.until(lambda seen: seen.holders[-1][0] not in ("", holder), 60, "another leader")
+    scene.witness.until(lambda seen: seen.holders[-1][0] not in ("", holder), "another leader")
     taken = scene.witness.holders[-1][1]
-    scene.witness.until(lambda seen: seen.first_bound_after(taken) is not None, 60, "its first binding")
+    scene.witness.until(lambda seen: seen.first_bound_after(taken) is not None, "its first binding")
     first = scene.witness.first_bound_after(taken)
     assert first is not None
     return first.heard - ended
@@ -57,13 +57,13 @@ def test_a_leader_that_is_killed_or_stopped_is_succeeded_in_time_and_no_pod_is_l
     scene: Scene, record_testsuite_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     scene.nodes(20, cpu="8")
-    first = scene.start(elected("succession"))
+    first = scene.start(ELECTED)
     wait_until(lambda: leads(first), timeout=30, what="the first to lead")
-    second = scene.start(elected("succession"))
+    second = scene.start(ELECTED)
     with scene.pods(1500, "100m", every=0.04) as stream:
         stream.until(40)
         crash = succession(scene, first, signal.SIGKILL)
-        scene.start(elected("succession"))
+        scene.start(ELECTED)
         stop = succession(scene, second, signal.SIGTERM)
         stream.stop()
     scene.until_all_bound(stream.created)

@@ -5,6 +5,7 @@ The judge keeps books of its own, and reads quantities its own way: what it is t
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -35,11 +36,13 @@ class Witness:
     """Keeps the books, version by version, and notes whatever must never happen.
 
     Args:
-        ours: names of schedulers; pods of others are no business of ours, except that they hold room.
+        scheduler: whose pods are looked at; those of others are no business of ours, except that they hold room.
+        lease: the name of the Lease that schedulers stand for.
     """
 
-    def __init__(self, *ours: str) -> None:
-        self._ours = ours
+    def __init__(self, scheduler: str, lease: str) -> None:
+        self._ours, self._lease_name = scheduler, lease
+        self._lock = threading.Lock()  # it is told in one thread and asked in another
         self.problems: list[str] = []
         self.bound: list[Bound] = []
         self.holders: list[tuple[str, float]] = []  # who came to hold the Lease, and when that was heard
@@ -54,9 +57,10 @@ class Witness:
     def hear(self, version: Version) -> None:
         """One version, in order."""
         tell = {"pods": self._pod, "minions": self._node, "leases": self._lease}.get(version.kind)
-        if tell is not None:
-            tell(version)
-        self.revision = version.revision
+        with self._lock:
+            if tell is not None:
+                tell(version)
+            self.revision = version.revision
 
     def _node(self, version: Version) -> None:
         if version.obj is None:
@@ -66,6 +70,8 @@ class Witness:
             self._nodes[version.key] = thousandths(room.get("cpu", "0")), int(room.get("pods", "0"))
 
     def _lease(self, version: Version) -> None:
+        if version.key.partition("/")[2] != self._lease_name:
+            return
         holder = "" if version.obj is None else version.obj["spec"].get("holderIdentity") or ""
         if not self.holders or self.holders[-1][0] != holder:
             self.holders.append((holder, version.heard))
@@ -86,7 +92,7 @@ class Witness:
             self._blame(version, f"was on {before.node} and is on {now.node}")
         elif now.node and same and before is not None and not before.node:
             self._note_bound(version, now)
-        elif not now.node and not now.ended and version.obj["spec"].get("schedulerName") in self._ours:
+        elif not now.node and not now.ended and version.obj["spec"].get("schedulerName") == self._ours:
             self._waiting[key] = now.uid
 
     def _note_bound(self, version: Version, now: _Held) -> None:
@@ -112,25 +118,23 @@ class Witness:
     @property
     def waiting(self) -> tuple[str, ...]:
         """Pods of ours that are there and have no node."""
-        return tuple(self._waiting)
-
-    @property
-    def count(self) -> int:
-        """How many pods there are."""
-        return len(self._pods)
+        with self._lock:
+            return tuple(self._waiting)
 
     def placed(self) -> list[str]:
         """Pods that hold room."""
-        return [key for key, held in list(self._pods.items()) if held.node and not held.ended]
+        with self._lock:
+            return [key for key, held in self._pods.items() if held.node and not held.ended]
 
     def first_bound_after(self, moment: float) -> Bound | None:
-        return next((one for one in self.bound if one.heard > moment), None)
+        with self._lock:
+            return next((one for one in self.bound if one.heard > moment), None)
 
-    def until(self, so: Callable[[Witness], bool], timeout: float, what: str) -> None:
-        wait_until(lambda: so(self), timeout=timeout, what=what)
+    def until(self, so: Callable[[Witness], bool], what: str) -> None:
+        wait_until(lambda: so(self), timeout=60, what=what)
 
 
-def written_without_the_lease(audit: Iterable[Mapping[str, Any]]) -> list[str]:
+def written_without_the_lease(audit: Iterable[Mapping[str, Any]], lease: str) -> list[str]:
     """From an audit log: bindings that arrived after another user had come to hold the Lease.
 
     Each scheduler needs a user of its own.  Whoever waits for a Lease only reads it, so the holder is whoever wrote
@@ -142,8 +146,9 @@ def written_without_the_lease(audit: Iterable[Mapping[str, Any]]) -> list[str]:
         about, user = event.get("objectRef", {}), event["user"]["username"]
         if event.get("responseStatus", {}).get("code") not in (200, 201):
             continue
-        if about.get("resource") == "leases" and event["verb"] in ("create", "update"):
-            held.append((event["stageTimestamp"], user))
+        if about.get("resource") == "leases":
+            if about.get("name") == lease and event["verb"] in ("create", "update"):
+                held.append((event["stageTimestamp"], user))
         elif about.get("subresource") == "binding":
             bindings.append((event["requestReceivedTimestamp"], user, f"{about['namespace']}/{about['name']}"))
     held.sort()
