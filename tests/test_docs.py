@@ -93,10 +93,11 @@ def test_every_hook_has_its_place_in_the_manual() -> None:
 
 
 def test_the_plugin_of_the_readme_works() -> None:
-    [block] = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```python same_number.py\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
     scope: dict[str, Any] = {}
     exec(compile(block, "README.md", "exec"), scope)
-    plugin = scope["NodeNumber"]()
+    plugin = scope["SameNumber"]()
     check(plugin)
     node7, plain, pod7, pod8 = (SimpleNamespace(name=name) for name in ("node7", "control-plane", "pod7", "pod8"))
     assert plugin.filter(None, pod7, node7).ok

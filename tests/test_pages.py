@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.pages import matches, play_page
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "```console" in page.read_text(encoding="utf-8")]
+ROOT = Path(__file__).parents[1]
+CANDIDATES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+PAGES = [page for page in CANDIDATES if "```console" in page.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_comes_true(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     wrong = play_page(page, tmp_path, golden=bool(request.config.getoption("golden")))
     assert not wrong, "\n".join(["", *wrong, "`make golden` writes what happened into the page, for review"])
