@@ -9,7 +9,8 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 WORKERS ?= auto
-SEED    ?= 1
+SEED    ?=
+MINUTES ?= 10
 BASE    ?=
 
 # The environment is complete: nothing of the caller's own Python shall leak into it.
@@ -81,8 +82,8 @@ bench: $(READY) ## measure
 	@$(BIN)/kubesched bench
 
 .PHONY: fuzz
-fuzz: $(READY) ## run seeds until an invariant breaks (SEED=n to begin elsewhere)
-	@$(BIN)/kubesched fuzz --seed $(SEED)
+fuzz: $(READY) ## ten minutes of drawn clusters and faults, on all cores (MINUTES=m; SEED=n to begin elsewhere than today)
+	@$(BIN)/kubesched fuzz --minutes $(MINUTES) $(if $(SEED),--seeds $(SEED)..)
 
 include envtest.mk
 

@@ -28,17 +28,18 @@ MANY = 1 << 40  # seeds: as many as there is time for
 
 
 class Seeds(click.ParamType[range]):
-    """`A..B`, both included, or one number."""
+    """`A..B`, both included, `A..` for as many as there is time for, or one number."""
 
     name = "A..B"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> range:
         if isinstance(value, range):
             return value
-        match = re.fullmatch(r"(\d{1,15})(?:\.\.(\d{1,15}))?", str(value))
+        match = re.fullmatch(r"(\d{1,15})(?:(\.\.)(\d{1,15})?)?", str(value))
         if match is None:
-            self.fail(f"{value!r} is no range of seeds; write 1..1000, or one number", param, ctx)
-        first, last = int(match[1]), int(match[2] or match[1])
+            self.fail(f"{value!r} is no range of seeds; write 1..1000, 1.. or one number", param, ctx)
+        first = int(match[1])
+        last = int(match[3]) if match[3] else first + MANY if match[2] else first
         if last < first:
             self.fail(f"{value!r} ends before it begins", param, ctx)
         return range(first, last + 1)
@@ -61,7 +62,7 @@ class Faults(click.ParamType[tuple[str, ...]]):
 
 @click.command()
 @click.argument("plans", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--seeds", type=Seeds(), help="Which seeds.  [default: today's, as many as there is time for]")
+@click.option("--seeds", "--seed", type=Seeds(), help="Which seeds.  [default: today's, as many as there is time for]")
 @click.option("--minutes", type=click.FloatRange(0, 100_000), metavar="M", help="Stop after so long.")
 @click.option("--mode", type=click.Choice(MODES), default="random", show_default=True, help="How to look.")
 @click.option("--faults", type=Faults(), default="all", show_default=True, help="What may go wrong.")
@@ -88,12 +89,13 @@ def fuzz(
     if seeds is None:
         first = seeds_of(datetime.now(tz=UTC).date())
         seeds = range(first, first + (MANY if minutes is not None else 1_000))
+    cores = jobs or os.cpu_count() or 1
+    commit = _commit()
+    click.echo(f"seeds from {seeds.start} at {commit}, mode {mode}, {cores} at a time")
     begun = time.monotonic()
     with _progress() as told:
-        cores = jobs or os.cpu_count() or 1
         tally = campaign(seeds, mode=mode, faults=faults, jobs=cores, minutes=minutes, progress=told)
     took = time.monotonic() - begun
-    commit = _commit()
     _say_figures(tally, took, seeds, commit)
     for found in tally.found[:most]:
         path, small = keep(found, into, commit)
@@ -137,18 +139,30 @@ def _say_figures(tally: Tally, took: float, seeds: range, commit: str) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[Tally], None]]:
+    """What a campaign has done so far: a line that moves on a terminal, a line a minute elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda tally: None
+        yield _a_line_a_minute()
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("looking for trouble", total=None)
+        yield lambda tally: bar.update(task, description=_so_far(tally))
 
-        def told(tally: Tally) -> None:
-            text = f"{tally.seeds:,} seeds, {tally.events:,} events, {tally.faults:,} faults, {len(tally.found)} broken"
-            bar.update(task, description=text)
 
-        yield told
+def _a_line_a_minute() -> Callable[[Tally], None]:
+    begun = said = time.monotonic()
+
+    def told(tally: Tally) -> None:
+        nonlocal said
+        if time.monotonic() - said >= 60:
+            said = time.monotonic()
+            click.echo(f"{said - begun:4.0f} s: {_so_far(tally)}", err=True)
+
+    return told
+
+
+def _so_far(tally: Tally) -> str:
+    return f"{tally.seeds:,} seeds, {tally.events:,} events, {tally.faults:,} faults, {len(tally.found)} broken"
 
 
 def _commit() -> str:
