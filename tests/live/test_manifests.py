@@ -145,7 +145,7 @@ def test_the_pod_keeps_to_the_restricted_standard() -> None:
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    assert {tuple(volume) for volume in spec["volumes"]} == {("name", "configMap")}
+    assert {tuple(volume) for volume in spec["volumes"]} == {("name", "configMap"), ("name", "emptyDir")}
     assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
 
 

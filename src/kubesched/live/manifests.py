@@ -25,6 +25,7 @@ Json = dict[str, Any]
 PORT = 10259
 NOBODY = 65532
 CONFIG_FOLDER, CONFIG_FILE = "/etc/kubesched", "config.yaml"
+RUN_FOLDER = "/run/kubesched"
 DEFAULT_LEASE = LeaderElection()
 
 
@@ -185,7 +186,10 @@ def _pod(placing: Placing, selector: Mapping[str, str]) -> Json:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [_container(placing)],
-        "volumes": [{"name": "config", "configMap": {"name": placing.name}}],
+        "volumes": [
+            {"name": "config", "configMap": {"name": placing.name}},
+            {"name": "run", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        ],
     }
 
 
@@ -207,7 +211,12 @@ def _container(placing: Placing) -> Json:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True}],
+        # Where it leaves word of itself, so that `kubectl exec` can ask it: `kubesched queue`.
+        "env": [{"name": "XDG_RUNTIME_DIR", "value": RUN_FOLDER}],
+        "volumeMounts": [
+            {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
+            {"name": "run", "mountPath": RUN_FOLDER},
+        ],
     }
 
 
