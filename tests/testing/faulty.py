@@ -1,33 +1,29 @@
-"""Plugins that each break one rule of the contract, and would be fine otherwise.
+"""Plugins that each answer wrongly in one way, and would be fine otherwise.
 
-`PLANTED` says which rule the kit must name.  Where a plugin needs company or labels to have anything to do, `HOW`
+`PLANTED` says which rule the kit must name; where a plugin needs company or labels to have anything to do, `HOW`
 says what the examination is given.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
-from tests.testing.sound import FULL, Crowd, OneByOne, Tallies, Tally
+from tests.testing.sound import FULL
 
-from kubesched.api.objects import KubeObject, Node
 from kubesched.api.time import seconds
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.framework.cycle import Cycle
-from kubesched.framework.decision import Rejected
-from kubesched.framework.events import NODE, POD, Action, Hint, QueueingHint
-from kubesched.framework.hooks import Nomination, Signature
-from kubesched.framework.queued import QueuedPod
+from kubesched.framework.events import QueueingHint
+from kubesched.framework.hooks import Signature
 from kubesched.framework.status import SUCCESS, Status, Wait, unschedulable
+from kubesched.framework.steps import Patch, Steps
 from kubesched.framework.vector import Verdict
-from kubesched.plugins.node_resources_fit import NodeResourcesFit
 
+BOOK: list[str] = []
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 
 
@@ -72,6 +68,23 @@ class Unhashable:
         return [pod.labels]
 
 
+class YieldsWords:
+    """answers: a step is something that can be carried out."""
+
+    def pre_bind(self, cycle: Cycle, pod: PodInfo, node: str) -> Any:
+        yield f"please label {node}"
+        return SUCCESS
+
+
+class NeverGivesUp:
+    """answers: as long as nobody answers it asks again, and again."""
+
+    def pre_bind(self, cycle: Cycle, pod: PodInfo, node: str) -> Steps:
+        while not (yield Patch("Node", node, {"metadata": {"labels": {"taken": "yes"}}})).ok:
+            pass
+        return SUCCESS
+
+
 class NotANumber:
     """scores: no pods on the node, and the share is nan."""
 
@@ -94,6 +107,26 @@ class NormalizedTooLow:
 
     def normalize_score(self, cycle: Cycle, pod: PodInfo, scores: Any) -> Any:
         return 50 - 30 * scores
+
+
+class NotANumberInColumns:
+    """scores: nothing of nothing is nan, and nan is no integer."""
+
+    def score_all(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Any:
+        taken = nodes.taken("cpu").astype(float)
+        with np.errstate(all="ignore"):
+            return 100 * taken / taken.sum()
+
+
+class NormalizedToNan:
+    """scores: the best node has none, and everyone has the share of it."""
+
+    def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
+        return node.pod_count
+
+    def normalize_score(self, cycle: Cycle, pod: PodInfo, scores: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return scores / scores.max() * 100
 
 
 # ── tiers ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,6 +190,25 @@ class Remembers:
     def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
         closed = self.closed.setdefault(node.name, node.unschedulable)
         return unschedulable("node is closed") if closed else SUCCESS
+
+
+class KeepsABook:
+    """purity: it is asked whether, and writes down that it was."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
+        self.asked.append(node.name)
+        return SUCCESS
+
+
+class KeepsABookForAll:
+    """purity: the same, and every instance in one book."""
+
+    def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
+        BOOK.append(node.name)
+        return 0
 
 
 class Relabels:
@@ -230,176 +282,26 @@ class NoOutlook:
         return ()
 
 
-# ── dry runs, reserve, room ──────────────────────────────────────────────────────────────────────────────────
-
-
-class DoesNotRemove(Tallies):
-    """dry runs: a pod thought away still counts."""
-
-    def remove_pod(self, cycle: Cycle, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
-        pass
-
-
-class AddsTwice(Tallies):
-    """dry runs: a pod thought there counts double, so that it does not go away again."""
-
-    def add_pod(self, cycle: Cycle, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
-        cycle.get(Tally).counts[node.name] += 2 * self._same(pod)(other)
-
-
-class Shared(Tally):
-    """A tally of which there is only one."""
-
-    def clone(self) -> Shared:
-        return self
-
-
-class SharesItsTally:
-    """dry runs: a dry run leaves its marks in the attempt itself."""
-
-    def pre_filter(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Status:
-        cycle.put(Shared(Counter({node.name: node.pod_count for node in nodes})))
-        return SUCCESS
-
-    def add_pod(self, cycle: Cycle, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
-        cycle.get(Shared).counts[node.name] += 1
-
-    def remove_pod(self, cycle: Cycle, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
-        cycle.get(Shared).counts[node.name] -= 1 if node.pod_count else 2
-
-    def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
-        return FULL if cycle.get(Shared).counts[node.name] > 0 else SUCCESS
-
-
-class NeverGivesBack:
-    """reserve: what is reserved stays reserved."""
-
-    def __init__(self) -> None:
-        self.held: set[str] = set()
-
-    def reserve(self, cycle: Cycle, pod: PodInfo, node: str) -> Status:
-        self.held.add(pod.uid)
-        return SUCCESS
-
-    def unreserve(self, cycle: Cycle, pod: PodInfo, node: str) -> None:
-        pass
-
-
-class GivesBackTwice:
-    """reserve: every unreserve gives one back, whether there was one or not."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, int] = {}
-
-    def reserve(self, cycle: Cycle, pod: PodInfo, node: str) -> Status:
-        self.held[node] = self.held.get(node, 0) + 1
-        return SUCCESS
-
-    def unreserve(self, cycle: Cycle, pod: PodInfo, node: str) -> None:
-        self.held[node] = self.held.get(node, 0) - 1
-
-
-class EvictsTooLittle:
-    """room: one victim, whether that is enough or not."""
-
-    def post_filter(self, cycle: Cycle, pod: PodInfo, rejected: Rejected) -> Nomination | Status:
-        for node in cycle.nodes:
-            if node.pods:
-                return Nomination(node.name, (node.pods[0],))
-        return unschedulable("nobody to evict")
-
-
-class EvictsElsewhere:
-    """room: the victim is not on that node."""
-
-    def post_filter(self, cycle: Cycle, pod: PodInfo, rejected: Rejected) -> Nomination | Status:
-        crowded = [node for node in cycle.nodes if node.pods]
-        if not crowded or len(cycle.nodes) < 2:
-            return unschedulable("nobody to evict")
-        other = next(node for node in cycle.nodes if node.name != crowded[0].name)
-        return Nomination(other.name, (crowded[0].pods[0],))
-
-
-# ── hints, order ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class HearsNothing(OneByOne):
-    """hints: nobody tells it that a node was opened."""
-
-    def events_to_register(self) -> Sequence[Hint]:
-        return ()
-
-
-class HearsOnlyNewNodes(Crowd):
-    """hints: pods go, and it listens to nodes."""
-
-    def events_to_register(self) -> Sequence[Hint]:
-        return (Hint(NODE, Action.ADD),)
-
-
-class SkipsTheWrongOne(OneByOne):
-    """hints: looks at the node as it was."""
-
-    def events_to_register(self) -> Sequence[Hint]:
-        return (Hint(NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._look),)
-
-    def _look(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
-        return QUEUE if isinstance(old, Node) and not old.spec.unschedulable else SKIP
-
-
-class ForgetsTheGate:
-    """hints: holds pods back in front of the queue, and is not told when that is over."""
-
-    def pre_enqueue(self, pod: PodInfo) -> Status:
-        return unschedulable("gated") if pod.pod.spec.scheduling_gates else SUCCESS
-
-    def events_to_register(self) -> Sequence[Hint]:
-        return (Hint(POD, Action.DELETE),)
-
-
-class LessOrEqual:
-    """order: of two pods alike each comes before the other."""
-
-    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
-        return a.priority >= b.priority
-
-
-class NearlyEqual:
-    """order: pods that came at about the same time are even, which does not add up."""
-
-    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
-        return a.added + seconds(1) < b.added
-
-
-class Circle:
-    """order: after, before, and round again."""
-
-    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
-        return (b.seq - a.seq) % 3 == 1
-
-
-class MixedKeys:
-    """answers: a number and a text do not compare."""
-
-    def key(self, pod: QueuedPod) -> tuple[Any, ...]:
-        return (pod.info.labels.get("app", pod.priority),)
-
-
 PLANTED: dict[type, str] = {
     Stumbles: "answers",
     SaysTrue: "answers",
     SkipsInFilter: "answers",
     TooShort: "answers",
     Unhashable: "answers",
-    MixedKeys: "answers",
+    YieldsWords: "answers",
+    NeverGivesUp: "answers",
     NotANumber: "scores",
     TooHigh: "scores",
     NormalizedTooLow: "scores",
+    NotANumberInColumns: "scores",
+    NormalizedToNan: "scores",
     ForgetsZero: "tiers",
     OtherWords: "tiers",
     LooksAround: "tiers",
     Counts: "purity",
     Remembers: "purity",
+    KeepsABook: "purity",
+    KeepsABookForAll: "purity",
     Relabels: "arguments",
     Rounds: "arguments",
     Overwrites: "arguments",
@@ -407,28 +309,7 @@ PLANTED: dict[type, str] = {
     SignsTooLittle: "signatures",
     NodeOnly: "boards",
     NoOutlook: "boards",
-    DoesNotRemove: "dry runs",
-    AddsTwice: "dry runs",
-    SharesItsTally: "dry runs",
-    NeverGivesBack: "reserve",
-    GivesBackTwice: "reserve",
-    EvictsTooLittle: "room",
-    EvictsElsewhere: "room",
-    HearsNothing: "hints",
-    HearsOnlyNewNodes: "hints",
-    SkipsTheWrongOne: "hints",
-    ForgetsTheGate: "hints",
-    LessOrEqual: "order",
-    NearlyEqual: "order",
-    Circle: "order",
 }
 HOW: dict[type, dict[str, Any]] = {
     ForgetsZero: {"situations": 150},  # as many as are drawn for everyone else who does not say
-    EvictsTooLittle: {"beside": (NodeResourcesFit,), "about": ("priority",)},
-    EvictsElsewhere: {"beside": (NodeResourcesFit,), "about": ("priority",)},
 }
-
-
-def size(obj: Any) -> int:
-    """How much there is to read of a situation."""
-    return len(msgspec.json.encode(obj))

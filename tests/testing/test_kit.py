@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
-from tests.testing.faulty import (
-    HOW,
-    PLANTED,
-    Counts,
-    HearsNothing,
-    ScalesInPlace,
-    TooHigh,
-    size,
-)
+from tests.testing import faulty, faulty_in_time
+from tests.testing.faulty import Counts, ScalesInPlace, TooHigh
+from tests.testing.faulty_in_time import HearsNothing, OneBookForAll
 from tests.testing.sound import SOUND, AllAtOnce, Crowd, OneByOne
 
 from kubesched.framework.errors import ConfigError
 from kubesched.framework.status import SUCCESS, Status, unschedulable
 from kubesched.testing import NotConformant, conformance, examine
 from kubesched.testing.kit.examination import NEEDS, RULES, sentence
+
+PLANTED: dict[type, str] = {**faulty.PLANTED, **faulty_in_time.PLANTED}
+HOW: dict[type, dict[str, Any]] = {**faulty.HOW, **faulty_in_time.HOW}
+LASTING = (OneBookForAll,)  # once broken it stays so, and nothing smaller breaks it again
+
+
+def size(obj: Any) -> int:
+    """How much there is to read of a situation."""
+    return len(msgspec.json.encode(obj))
 
 
 @pytest.mark.parametrize("plugin", PLANTED, ids=lambda plugin: plugin.__name__)
@@ -28,9 +32,8 @@ def test_a_planted_fault_is_found_and_its_rule_named(plugin: type) -> None:
     rules = [broken.rule for broken in report.broken]
     assert PLANTED[plugin] in rules, str(report)
     [broken] = [one for one in report.broken if one.rule == PLANTED[plugin]]
-    assert len(broken.situation.objects) <= 5, str(report)
-    assert len(broken.situation.steps) <= 2, str(report)
-    assert size(broken.situation) < 1500, str(report)
+    small = len(broken.situation.objects) <= 5 and len(broken.situation.steps) <= 2
+    assert plugin in LASTING or (small and size(broken.situation) < 1500), str(report)
 
 
 @pytest.mark.parametrize("plugin", SOUND, ids=lambda plugin: plugin.__name__)

@@ -21,6 +21,7 @@ from kubesched.framework.errors import KubeschedError
 from kubesched.framework.hooks import NodeSubset, Nomination, Plugin, name_of
 from kubesched.framework.profile import MAX_SCORE, MIN_SCORE
 from kubesched.framework.status import SUCCESS, Code, Status, Wait, error
+from kubesched.framework.steps import Answer, Failure, fault_of
 from kubesched.framework.vector import Verdict
 from kubesched.testing.kit.situation import Fault, Scene, World
 
@@ -28,6 +29,9 @@ ANSWERS, SCORES = "answers", "scores"  # the rules an answer can break by itself
 
 _YES_OR_NO = frozenset((Code.SUCCESS, Code.ERROR, Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING))
 _MAY_SKIP = _YES_OR_NO | {Code.SKIP}
+
+
+_STEPS_AT_MOST = 20
 
 
 class Owed(NamedTuple):
@@ -73,6 +77,31 @@ def ask(plugin: Plugin, hook: str, *args: Any) -> Any:
     if isinstance(answer, Wait) and answer.timeout < 0:
         raise Fault(ANSWERS, about(plugin, hook, args), "a timeout that is not negative", shown(answer))
     return answer
+
+
+def seen_through(plugin: Plugin, hook: str, info: PodInfo, node: str, answer: Any) -> None:
+    """Follow the steps a hook yields, every one of them failing: they can be carried out, and it ends with a Status."""
+    if not isinstance(answer, GeneratorType):
+        return
+    where, owed = f"{about(plugin, hook)}, for {info.key} on {node}", "steps, and a Status in the end"
+    failed = Answer(failure=Failure("Unreachable", "nobody answers", applied="unknown"))
+    try:
+        step = next(answer)
+        for _ in range(_STEPS_AT_MOST):
+            if fault_of(step):
+                raise Fault(ANSWERS, where, owed, fault_of(step))
+            step = answer.send(failed)
+    except StopIteration as end:
+        if end.value is not None and not isinstance(end.value, Status):
+            raise Fault(ANSWERS, where, owed, shown(end.value)) from None
+    except KubeschedError:
+        return
+    except Fault:
+        raise
+    except Exception as problem:
+        raise _stumbled(plugin, hook, (node,), problem, owed) from problem
+    else:
+        raise Fault(ANSWERS, where, owed, f"more than {_STEPS_AT_MOST} steps, though every one fails")
 
 
 def call(plugin: Plugin, hook: str, *args: Any) -> Any:

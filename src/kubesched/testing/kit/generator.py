@@ -66,6 +66,9 @@ THEMES: Mapping[str, Theme] = {
     "features": Theme(vary.able_node, vary.demanding_pod, change=vary.enabled),
     "priority": Theme(vary.small_node, vary.ranked_pod, vary.budgets),
     "names": Theme(pod=vary.named_pod),
+    "conditions": Theme(vary.unwell_node, change=vary.recovered),
+    "owners": Theme(vary.aged_node, vary.owned_pod),
+    "going": Theme(pod=vary.going_pod, change=vary.gone),
     "claims": Theme(pod=vary.claiming_pod, more=vary.device_classes),
 }
 
@@ -153,6 +156,7 @@ def pod(dice: Dice, words: Words, name: str, about: Sequence[Theme], on: str = "
         raw["spec"].pop("schedulingGates", None)  # nobody with a gate has ever been placed
     else:
         raw.get("status", {}).pop("startTime", None)
+        raw["metadata"].pop("deletionTimestamp", None)
     return raw
 
 

@@ -15,6 +15,7 @@ from kubesched.framework.hooks import NodeSubset, Plugin
 from kubesched.framework.status import Status
 from kubesched.testing.kit import asking
 from kubesched.testing.kit.asking import about, ask, call, hear, shown
+from kubesched.testing.kit.memory import state
 from kubesched.testing.kit.situation import Fault, Scene
 
 Check = Callable[[Scene], None]
@@ -31,7 +32,7 @@ def answers(scene: Scene) -> None:
     node = world.nodes.names[scene.situation.pick % len(world.nodes)] if len(world.nodes) else ""
     for hook in ("permit", "pre_bind", "bind", "post_bind"):
         if node and hasattr(plugin, hook):
-            ask(plugin, hook, cycle, info, node)
+            asking.seen_through(plugin, hook, info, node, ask(plugin, hook, cycle, info, node))
 
 
 def tells(scene: Scene, rare: str) -> bool:
@@ -130,8 +131,12 @@ def _same(rule: str, where: str, expected: Mapping[str, Any], by: str, got: Mapp
 
 def purity(scene: Scene) -> None:
     """The same question gets the same answer: again, from another instance, in another order, later on."""
-    first = hear(scene.plugin, scene.world)
+    first, known = hear(scene.plugin, scene.world), state(scene.plugin)
     _repeats(first, hear(scene.plugin, scene.world), scene, "asked again")
+    for name, now in state(scene.plugin).items():
+        if now != known.get(name):
+            where = f"{scene.subject.name}, which is asked the same again"
+            raise Fault("purity", where, f"{name} as it was: {known.get(name)}; no hook keeps count", str(now))
     _repeats(first, hear(scene.plugin, scene.world, backwards=True), scene, "asked about the nodes in another order")
     other = scene.anew()
     _repeats(first, hear(scene.fresh(other), other), scene, "asked of another instance")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Literal
 
 from msgspec import structs
 
-from kubesched.api.objects import KubeObject, Pod
+from kubesched.api.objects import KubeObject, Node, Pod
 from kubesched.api.time import Instant
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
@@ -16,13 +16,14 @@ from kubesched.core.queue.hints import LISTENING_POINTS, HintMap
 from kubesched.core.schedule import schedule
 from kubesched.explain.fields import fields
 from kubesched.framework.cycle import Cycle
+from kubesched.framework.events import Action, ClusterEvent, QueueingHint, node_changes, pod_changes, resource_name
 from kubesched.framework.hooks import Plugin, name_of, points_of
 from kubesched.framework.profile import Profile
 from kubesched.framework.queued import QueuedPod
 from kubesched.framework.records import State
 from kubesched.framework.status import Status
 from kubesched.testing.harness import observe, scheduler, tick, vanish
-from kubesched.testing.kit.asking import about, ask, call, shown
+from kubesched.testing.kit.asking import ANSWERS, about, ask, call, shown
 from kubesched.testing.kit.situation import Fault, Scene, Situation, Step, Told, World
 from kubesched.testing.parity import differences
 
@@ -52,6 +53,8 @@ def _told(scene: Scene, situation: Situation) -> bool:
         told = moving.world.take(step)
         if told is None:
             continue
+        if not fitted:
+            _looks(moving, PodInfo(waiting), [one for one in (*before, waiting) if _same(one, told.obj)], told)
         fits = _fits(moving)
         if fits and not fitted:
             scene.saw("fits at last")
@@ -96,6 +99,41 @@ def _must_wake(scene: Scene, before: list[KubeObject], waiting: Pod, told: Told,
         f"a hint of {scene.subject.name} that answers QUEUE to that",
         f"it sleeps on; {scene.subject.name} listens to {_listens(scene)}",
     )
+
+
+def _looks(scene: Scene, waiting: PodInfo, before: list[KubeObject], told: Told) -> None:
+    """Ask the hints for themselves: one that stumbles is taken to say QUEUE, which would hide it."""
+    plugin = scene.plugin
+    if not hasattr(plugin, "events_to_register"):
+        return
+    old, new = before[0] if before else None, None if told.gone else told.obj
+    hints = [hint for hint in plugin.events_to_register() if hint.look is not None]
+    for event in _events(old, new) if hints else ():
+        for hint in hints:
+            if hint.look is None or not hint.matches(event):
+                continue
+            where = f"a hint of {scene.subject.name} for {event.label}"
+            try:
+                answer: object = hint.look(waiting, old, new)
+            except Exception as problem:
+                raise Fault(ANSWERS, where, "QUEUE or SKIP", f"{type(problem).__name__}: {problem}") from problem
+            if not isinstance(answer, QueueingHint):
+                raise Fault(ANSWERS, where, "QUEUE or SKIP", shown(answer))
+
+
+def _same(one: KubeObject, other: KubeObject) -> bool:
+    return type(one) is type(other) and one.key == other.key
+
+
+def _events(old: KubeObject | None, new: KubeObject | None) -> Iterable[ClusterEvent]:
+    """What the core would tell of."""
+    if isinstance(old, Node) and isinstance(new, Node):
+        return node_changes(old, new)
+    if isinstance(old, Pod) and isinstance(new, Pod):
+        return pod_changes(old, new)
+    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
+    obj = new if old is None else old
+    return () if obj is None else (ClusterEvent(resource_name(type(obj)), action),)
 
 
 def _listens(scene: Scene) -> str:

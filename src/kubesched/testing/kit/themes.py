@@ -258,6 +258,51 @@ def ungated(dice: Dice, words: Words, raw: Json) -> Json:
     return {"spec": {"schedulingGates": None}} if raw.get("spec", {}).get("schedulingGates") else {}
 
 
+# ── who it belongs to, whether it is well, and whether it is going ───────────────────────────────────────────
+
+
+def _conditions(dice: Dice) -> Json:
+    kinds = (("Ready", ("True", "False", "Unknown")), ("DiskPressure", ("False", "True")))
+    conditions = [{"type": kind, "status": dice.pick(states)} for kind, states in kinds if not dice.chance(4)]
+    return {"status": {"conditions": conditions}}
+
+
+def unwell_node(dice: Dice, words: Words) -> Json:
+    return _conditions(dice)
+
+
+def recovered(dice: Dice, words: Words, raw: Json) -> Json:
+    return _conditions(dice) if raw["kind"] == "Node" else {}
+
+
+def aged_node(dice: Dice, words: Words) -> Json:
+    return {"metadata": {"creationTimestamp": f"2026-01-0{dice.count(3, least=1)}T00:00:00Z"}}
+
+
+def owned_pod(dice: Dice, words: Words) -> Json:
+    """A pod of some age, that belongs to somebody, in one of two name spaces."""
+    metadata: Json = {"creationTimestamp": f"2026-01-0{dice.count(3, least=1)}T00:00:00Z"}
+    if dice.chance(2):
+        kind, name = dice.pick((("ReplicaSet", "web"), ("ReplicaSet", "db"), ("DaemonSet", "agent"), ("Job", "once")))
+        owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": f"uid-of-{name}", "controller": True}
+        metadata["ownerReferences"] = [owner]
+    if dice.chance(3):
+        metadata["namespace"] = "other"
+    return {"metadata": metadata}
+
+
+def going_pod(dice: Dice, words: Words) -> Json:
+    return {"metadata": {"deletionTimestamp": "2026-01-02T00:00:00Z"}} if dice.chance(3) else {}
+
+
+def gone(dice: Dice, words: Words, raw: Json) -> Json:
+    """A pod on a node is told to go, or has done its work."""
+    if raw["kind"] != "Pod" or not raw["spec"].get("nodeName"):
+        return {}
+    done = {"status": {"phase": dice.pick(("Succeeded", "Failed"))}}
+    return dice.pick((done, {"metadata": {"deletionTimestamp": "2026-01-02T00:00:00Z"}}))
+
+
 # ── neighbours ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

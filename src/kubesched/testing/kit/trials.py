@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-import numpy as np
-
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.cluster.trial import Trial
@@ -20,6 +17,7 @@ from kubesched.framework.hooks import NodeSubset, Plugin
 from kubesched.framework.status import Status
 from kubesched.testing.kit import asking
 from kubesched.testing.kit.asking import about, ask, hear, shown
+from kubesched.testing.kit.memory import state
 from kubesched.testing.kit.situation import Fault, Scene, World
 
 DRY_RUNS, RESERVE, ROOM = "dry runs", "reserve", "room"
@@ -134,10 +132,20 @@ def reserve(scene: Scene) -> None:
     during = state(plugin)
     touched = {attribute for attribute, value in during.items() if value != inner.get(attribute)}
     for again in ("unreserve", "a second unreserve"):
-        ask(plugin, "unreserve", cycle, world.info, name)
+        _unreserved(scene, again, cycle, name)
         _taken_back(scene, f"{again} on node {name}", {attribute: inner.get(attribute) for attribute in touched})
         _as_before(scene, f"{again} on node {name}", outer, answers)
         touched, inner = {*inner}, state(plugin)  # from now on nothing may change at all
+
+
+def _unreserved(scene: Scene, again: str, cycle: Cycle, name: str) -> None:
+    try:
+        ask(scene.plugin, "unreserve", cycle, cycle.pod, name)
+    except Fault as fault:
+        if again == "unreserve":
+            raise
+        where = f"{about(scene.plugin, 'unreserve')}, about node {name}, called a second time"
+        raise Fault(RESERVE, where, "nothing, however often it is called", fault.got) from fault
 
 
 def _place(plugin: Plugin, world: World, info: PodInfo) -> tuple[Cycle, str] | None:
@@ -158,7 +166,7 @@ def _taken_back(scene: Scene, what: str, before: Mapping[str, Any]) -> None:
     for name, was in before.items():
         if now.get(name) != was:
             where = f"{scene.subject.name}, after reserve and {what}"
-            raise Fault(RESERVE, where, f"self.{name} as it was before: {was}", str(now.get(name)))
+            raise Fault(RESERVE, where, f"{name} as it was before: {was}", str(now.get(name)))
 
 
 def _as_before(scene: Scene, what: str, assumed: list[str], answers: asking.Heard) -> None:
@@ -173,28 +181,6 @@ def _as_before(scene: Scene, what: str, assumed: list[str], answers: asking.Hear
 
 def _claimed(world: World) -> list[str]:
     return sorted(f"{obj.kind} {obj.key}" for obj in world.mirror.objects.assumed())
-
-
-def state(plugin: Plugin) -> dict[str, Any]:
-    """What a plugin remembers, in a form that compares; nothing counted is as good as no count."""
-    names = {**getattr(plugin, "__dict__", {}), **dict.fromkeys(getattr(type(plugin), "__slots__", ()))}
-    return {name: frozen(getattr(plugin, name, None)) for name in names if name != "tools"}
-
-
-def frozen(value: Any, depth: int = 4) -> Any:
-    """A value as text that compares by content, as far down as plain containers go."""
-    if isinstance(value, Mapping):
-        kept = {repr(key): frozen(item, depth - 1) for key, item in value.items() if depth}
-        return {key: item for key, item in sorted(kept.items()) if item not in (0, {}, [], None, False)}
-    if isinstance(value, (set, frozenset)):
-        return sorted(repr(item) for item in value)
-    if isinstance(value, (list, tuple)):
-        return [frozen(item, depth - 1) for item in value] if depth else len(value)
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if value is None or isinstance(value, (str, int, float, bool, bytes, msgspec.Struct)):
-        return value
-    return frozen(vars(value), depth - 1) if depth and hasattr(value, "__dict__") else type(value).__name__
 
 
 # ── room ─────────────────────────────────────────────────────────────────────────────────────────────────────
