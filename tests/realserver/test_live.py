@@ -238,14 +238,25 @@ def bindings(proxy: TcpProxy) -> int:
     return sum("/binding" in request for request in proxy.requests)
 
 
-@pytest.mark.parametrize("ending", ["reset", "close"])
-@pytest.mark.parametrize("fault", [LoseResponse, LoseRequest])
+@pytest.mark.parametrize(
+    ("fault", "applied"),
+    [
+        (LoseResponse("reset"), True),
+        (LoseResponse("close"), True),
+        (LoseResponse("hang"), True),  # until our patience ends
+        (CutResponse(40), True),  # in the middle of the head
+        (LoseRequest("reset"), False),
+        (LoseRequest("close"), False),
+        (LoseRequest("hang"), False),
+    ],
+    ids=lambda value: None if isinstance(value, bool) else f"{type(value).__name__}-{value.ending}",
+)
 def test_a_binding_nobody_answered_is_found_out_about(
-    real_cluster: RealCluster, namespace: str, make_node: MakeNode, fault: Any, ending: Any
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, fault: Any, applied: bool
 ) -> None:
     client, pods, made = contended(real_cluster, namespace, make_node)
     proxy = real_cluster.proxy()
-    lost = proxy.on(BINDING, fault(ending))
+    lost = proxy.on(BINDING, fault)
     with running(real_cluster, via=proxy) as scheduler:
         scheduler.until(lambda: lost.count == 1)
         client.create(pods, big("second"))
@@ -253,7 +264,7 @@ def test_a_binding_nobody_answered_is_found_out_about(
         scheduler.until(lambda: bool(client.get(f"{pods}/second")["status"].get("conditions")))
         scheduler.until(lambda: not scheduler.core.flights)
         assert node_of(client, f"{pods}/second") == ""
-        assert bindings(proxy) == (1 if fault is LoseResponse else 2)
+        assert bindings(proxy) == (1 if applied else 2)
 
 
 def test_a_binding_that_arrives_late_changes_nothing(
