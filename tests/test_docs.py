@@ -1,12 +1,15 @@
 """The pages do not lie about the tree: links lead somewhere, every room is drawn, every state has a word."""
 
 import re
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 
+from kubesched.cli.main import kubesched
 from kubesched.framework.hooks import HELPERS, POINTS, check
 from kubesched.framework.records import State
 
@@ -103,3 +106,50 @@ def test_the_plugin_of_the_readme_works() -> None:
     assert plugin.filter(None, pod7, node7).ok
     assert plugin.filter(None, pod7, plain).rejected
     assert plugin.score(None, pod7, node7) > plugin.score(None, pod8, node7)
+
+
+def shown() -> list[tuple[str, str]]:
+    """Every command of kubesched that a page shows, with its place."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block in re.finditer(r"^(`{3,})([^`\n]*)\n(.*?)^\1", text, re.MULTILINE | re.DOTALL):
+            for line in block[3].replace("\\\n", " ").splitlines():
+                if block[2] != "console" or line.startswith("$ "):  # what follows there is what was printed
+                    found += [(f"{page.relative_to(ROOT)}: {line.strip()}", words) for words in _commands(line)]
+        found += [(f"{page.relative_to(ROOT)}: {one}", one) for one in re.findall(r"`(kubesched [a-z][^`…]*)`", text)]
+    return found
+
+
+def _commands(line: str) -> list[str]:
+    """What of a line of a shell is a command of ours: up to a pipe, a redirection or a remark."""
+    line = re.split(r" #| {3,}", line)[0]
+    parts = re.split(r"[|;&<>]", line.strip().removeprefix("$ "))
+    return [part.strip() for part in parts if re.match(r"(?:.* -- )?kubesched [a-z]+(?: |$)", part.strip())]
+
+
+def faults(command: str) -> list[str]:
+    """Words of a command that there are not."""
+    words = shlex.split(command.partition("kubesched ")[2], comments=True)
+    context, at = click.Context(kubesched), 0
+    found: Any = kubesched
+    while isinstance(found, click.Group) and at < len(words) and not words[at].startswith("-"):
+        name, found, at = words[at], found.get_command(context, words[at]), at + 1
+        if found is None:
+            return [name]
+    known = {spelling for option in found.params for spelling in (*option.opts, *option.secondary_opts)}
+    known |= {"-h", "--help", *(f"-{'v' * count}" for count in range(1, 5))}
+    given = (word.partition("=")[0] for word in words[at:] if re.match(r"--?[a-z]", word))
+    return [word for word in given if word not in known]
+
+
+def test_every_command_that_is_shown_is_one() -> None:
+    told = shown()
+    assert len(told) > 60
+    assert [place for place, command in told if faults(command)] == []
+
+
+def test_a_command_that_is_none_would_be_found() -> None:
+    assert faults("kubesched rnu --config x") == ["rnu"]
+    assert faults("kubectl exec POD -- kubesched queue --no-such -o wide") == ["--no-such"]
+    assert faults("kubesched config check --cofnig") == ["--cofnig"]

@@ -287,7 +287,8 @@ class Running:
         queue = self._answers.queue()
         say(logs.DUMPED_QUEUE, counts=as_fields(queue["counts"]))
         for pod in (*queue["inFlight"], *queue["pods"]):
-            say(logs.DUMPED_QUEUE, **{key: value for key, value in pod.items() if value not in ("", [])})
+            told = {key: ", ".join(value) if isinstance(value, list) else value for key, value in pod.items()}
+            say(logs.DUMPED_QUEUE, **{key: value for key, value in told.items() if value != ""})
 
     # ── what is said on the way ──────────────────────────────────────────────────────────────────────────────
 
