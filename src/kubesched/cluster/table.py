@@ -231,11 +231,12 @@ class NodeTable:
             if column == ABSENT or column >= requested.shape[1]:
                 column = self.resource_column(name)
                 requested = self.requested
-            requested[row, column] += sign * amount
-        requested[row, 3] += sign
+            requested[row, column] = requested.item(row, column) + sign * amount
+        requested[row, 3] = requested.item(row, 3) + sign
         cpu, memory = pod.nonzero_usage
-        self.nonzero_requested[row, 0] += sign * cpu
-        self.nonzero_requested[row, 1] += sign * memory
+        guessed = self.nonzero_requested
+        guessed[row, 0] = guessed.item(row, 0) + sign * cpu
+        guessed[row, 1] = guessed.item(row, 1) + sign * memory
         if pod.host_ports:
             _count_all(self.ports[row], pod.host_ports, sign)
         for claim in pod.claims:

@@ -131,14 +131,15 @@ class Flight:
 
     def _reserve(self) -> Status:
         for plugin in self.profile.reserve:
-            name = name_of(plugin)
             try:
                 answer = runner.asked("", plugin, "reserve", self.cycle, self.info, self.node)
-                status = runner.as_status(answer, name, "reserve")
+                if answer is SUCCESS:
+                    continue
+                status = runner.as_status(answer, name_of(plugin), "reserve")
             except runner.Broken as broken:
                 status = self._broke(broken)
             if not status.ok:
-                return _worded(status, "Reserve", name)
+                return _worded(status, "Reserve", name_of(plugin))
         return SUCCESS
 
     def _permit(self) -> Course:
@@ -179,22 +180,23 @@ class Flight:
             self._note_version((yield Promise(self.node)))
 
     def _pre_bind(self) -> Course:
-        promised = self.core.life.story(self.info.key)[-1].cause == "allowed"
+        promised = self.permission is not None  # then it has waited, and was told
         for plugin in self.profile.pre_bind:
-            name = name_of(plugin)
             steps = self._ask_for_steps(plugin, "pre_bind")
+            if steps is SUCCESS:
+                continue
             if not isinstance(steps, Status):
                 if not promised:
                     promised = True
                     yield from self._promise()
-                steps = yield from self._walk(steps, name, "pre_bind")
+                steps = yield from self._walk(steps, name_of(plugin), "pre_bind")
             status = steps
             if not (status.ok or status.code is Code.SKIP):
-                return _worded(status, "PreBind", name)
+                return _worded(status, "PreBind", name_of(plugin))
         return SUCCESS
 
     def _bind(self) -> Course:
-        status = yield from self._bind_by_extender()
+        status = (yield from self._bind_by_extender()) if self.profile.extenders else None
         return status if status is not None else (yield from self._bind_by_plugin())
 
     def _bind_by_extender(self) -> Generator[Want, Answer, Status | None]:
@@ -222,13 +224,12 @@ class Flight:
             return (yield from self._bind_fenced())
         status = SUCCESS
         for plugin in plugins:
-            name = name_of(plugin)
             steps = self._ask_for_steps(plugin, "bind")
             if not isinstance(steps, Status):
-                steps = yield from self._walk(steps, name, "bind")
+                steps = yield from self._walk(steps, name_of(plugin), "bind")
             status = steps
             if status.code is not Code.SKIP:
-                return status if status.ok else _worded(status, "Bind", name)
+                return status if status.ok else _worded(status, "Bind", name_of(plugin))
         return error("every bind plugin skipped the pod").by(status.plugin)
 
     # ── the steps of plugins ─────────────────────────────────────────────────────────────────────────────────

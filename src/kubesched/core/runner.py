@@ -138,7 +138,11 @@ def verdict_of(cycle: Cycle, tiers: Tiers, nodes: Nodes) -> Verdict:
 def filter_one(cycle: Cycle, tiers: Tiers, node: NodeInfo) -> Status:
     """One filter's answer for one node.  Raises Broken."""
     if tiers.one is not None:
-        status = as_status(asked(_FILTER, tiers.plugin, "filter", cycle, cycle.pod, node), tiers.name, "filter")
+        try:
+            answer = tiers.plugin.filter(cycle, cycle.pod, node)
+        except Exception as problem:
+            raise _broken(_FILTER, tiers.plugin, problem) from problem
+        status = as_status(answer, tiers.name, "filter")
     else:
         alone = Nodes(cycle.table, np.array([node.row], dtype=np.int32))
         status = verdict_of(cycle, tiers, alone).status(0)
@@ -378,7 +382,10 @@ def raw_score(cycle: Cycle, tiers: Tiers, node: NodeInfo) -> int:
     """One score plugin's word on one node, before normalising.  Raises Broken."""
     if tiers.one is None:
         return int(raw_scores(cycle, tiers, Nodes(cycle.table, np.array([node.row], dtype=np.int32)))[0])
-    answer = asked(_SCORE, tiers.plugin, "score", cycle, cycle.pod, node)
+    try:
+        answer = tiers.plugin.score(cycle, cycle.pod, node)
+    except Exception as problem:
+        raise _broken(_SCORE, tiers.plugin, problem) from problem
     if type(answer) is int and -_INT64_MAX <= answer <= _INT64_MAX:
         return answer
     if isinstance(answer, Status):
@@ -417,16 +424,23 @@ def asked(where: str, plugin: Plugin, hook: str, *args: Any) -> Any:
     """
     try:
         return getattr(plugin, hook)(*args)
-    except (InternalError, Broken):
-        raise
     except Exception as problem:
-        name = name_of(plugin)
-        raise Broken(name, where.format(name) + words(problem)) from problem
+        raise _broken(where, plugin, problem) from problem
 
 
-def as_status(answer: Any, plugin: str, hook: str) -> Status:
+def _broken(where: str, plugin: Plugin, problem: Exception) -> Broken:
+    """What a hook that raised comes to.  A bug of ours goes on its way, and so does what is Broken already."""
+    if isinstance(problem, (InternalError, Broken)):
+        raise problem
+    name = name_of(plugin)
+    return Broken(name, where.format(name) + words(problem))
+
+
+def as_status(answer: object, plugin: str, hook: str) -> Status:
+    if answer is SUCCESS:
+        return SUCCESS
     if isinstance(answer, Status):
-        if answer is SUCCESS or answer is SKIP or answer.sound:
+        if answer is SKIP or answer.sound:
             return answer
         raise Broken(plugin, f"{plugin}.{hook} must return a Status of a Code and texts, not {shown(answer)}")
     if answer is None:

@@ -47,6 +47,8 @@ class Timers(Generic[W]):
 
     def pop(self, now: Instant) -> W | None:
         """The next one that is due, or None."""
+        if not self._heap:
+            return None
         self._drop_cancelled()
         if not self._heap or self._heap[0][0] > now:
             return None

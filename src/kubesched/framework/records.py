@@ -12,6 +12,8 @@ from kubesched.api.time import Instant, format_micro
 class State(Enum):
     """Where a pod is in its way through the scheduler.  A pod is in exactly one state."""
 
+    __hash__ = object.__hash__  # there is one of each, and Enum's own way takes a detour by the name
+
     NEW = "New"  # just seen
     INVALID = "Invalid"  # cannot be understood; waits for a better version of itself
     GATED = "Gated"  # a pre_enqueue plugin holds it back

@@ -98,6 +98,8 @@ _REQUESTS = (Patch, Create, Delete, HttpPost, BindPod)
 
 def fault_of(step: object) -> str:
     """What is wrong with something a hook yielded; empty for a Step that can be carried out and written down."""
+    if type(step) is BindPod and type(step.node) is str:
+        return ""  # as nearly every step of all
     if isinstance(step, WaitFor):
         return _fault_of_wait(step.look, step.timeout, step.what)
     if not isinstance(step, _REQUESTS):
