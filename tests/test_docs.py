@@ -113,10 +113,11 @@ def shown() -> list[tuple[str, str]]:
     found = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        for block in re.finditer(r"^(`{3,})([^`\n]*)\n(.*?)^\1", text, re.MULTILINE | re.DOTALL):
-            for line in block[3].replace("\\\n", " ").splitlines():
-                if block[2] != "console" or line.startswith("$ "):  # what follows there is what was printed
-                    found += [(f"{page.relative_to(ROOT)}: {line.strip()}", words) for words in _commands(line)]
+        for block in re.finditer(r"^(`{3,})[^`\n]*\n(.*?)^\1", text, re.MULTILINE | re.DOTALL):
+            lines = block[2].replace("\\\n", " ").splitlines()
+            asked = [line for line in lines if line.startswith("$ ")]  # and what follows was printed
+            for line in asked or lines:
+                found += [(f"{page.relative_to(ROOT)}: {line.strip()}", words) for words in _commands(line)]
         found += [(f"{page.relative_to(ROOT)}: {one}", one) for one in re.findall(r"`(kubesched [a-z][^`…]*)`", text)]
     return found
 
