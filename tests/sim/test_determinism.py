@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from kubesched.drive.tap import Moment
 from kubesched.sim import play as playing
 from kubesched.sim.play import play
 from kubesched.sim.reading import read_scenario
+from kubesched.telemetry.laps import wrap_hooks
 from kubesched.testing import pod
 
 ROOT = Path(__file__).parents[2]
@@ -131,6 +133,24 @@ def test_boards_change_no_effect(undisturbed: bytes, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(playing, "core_of", without)
     play(read_scenario(SCENARIO), journal=tmp_path / "run.jsonl")
+    assert (tmp_path / "run.jsonl").read_bytes() == undisturbed
+
+
+def test_timing_every_hook_changes_no_effect(
+    undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build, laps = playing.core_of, Counter[str]()
+
+    def timed(*args: object) -> Core:
+        core = build(*args)
+        for profile in core.profiles.values():
+            for plugin in profile.plugins:
+                wrap_hooks(plugin, lambda hook, lasted, *_: laps.update([hook]))
+        return core
+
+    monkeypatch.setattr(playing, "core_of", timed)
+    play(read_scenario(SCENARIO), journal=tmp_path / "run.jsonl")
+    assert laps["filter"] + laps["filter_all"] > 100
     assert (tmp_path / "run.jsonl").read_bytes() == undisturbed
 
 
