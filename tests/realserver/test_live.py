@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +109,21 @@ def test_a_victim_is_evicted_and_its_preemptor_bound(
 # ── the way is broken ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_after_a_gap_that_was_compacted_away_the_view_is_what_is_there(own_cluster: MakeCluster) -> None:
-    cluster = own_cluster(Options())
+@pytest.fixture(scope="module")
+def _breakable(real_binaries: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    with RealCluster(tmp_path_factory.mktemp("breakable")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(_breakable: RealCluster) -> Iterator[RealCluster]:
+    """A cluster whose servers may be stopped; its tests share it one after the other, and each finds it empty."""
+    yield _breakable
+    _breakable.client().delete(DEFAULT, grace=0)
+    _breakable.client().delete("/api/v1/nodes")
+
+
+def test_after_a_gap_that_was_compacted_away_the_view_is_what_is_there(cluster: RealCluster) -> None:
     client, proxy = cluster.client(), cluster.proxy(ends_tls=False)
     client.create("/api/v1/nodes", node("n1"))
     for name in ("stays", "goes", "changes"):
@@ -133,8 +146,7 @@ def test_after_a_gap_that_was_compacted_away_the_view_is_what_is_there(own_clust
     assert set(scheduler.core.mirror.pods) == {f"default/{name}" for name in ("stays", "changes", "new")}
 
 
-def test_a_server_that_is_stopped_and_started_is_found_again(own_cluster: MakeCluster) -> None:
-    cluster = own_cluster(Options())
+def test_a_server_that_is_stopped_and_started_is_found_again(cluster: RealCluster) -> None:
     client = cluster.client()
     client.create("/api/v1/nodes", node("n1"))
     with running(cluster) as scheduler:
@@ -163,8 +175,7 @@ def test_streams_cut_at_any_byte_lose_nothing(real_cluster: RealCluster, namespa
         scheduler.until(lambda: same_view(scheduler, client))
 
 
-def test_a_certificate_of_a_new_authority_is_followed_without_a_restart(own_cluster: MakeCluster) -> None:
-    cluster = own_cluster(Options())
+def test_a_certificate_of_a_new_authority_is_followed_without_a_restart(cluster: RealCluster) -> None:
     client = cluster.client()
     client.create("/api/v1/nodes", node("n1"))
     with running(cluster) as scheduler:
