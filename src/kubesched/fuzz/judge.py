@@ -58,7 +58,6 @@ LAWS: Mapping[str, str] = {
     "L1'": "nobody is rescued by the flush",
     "L2": "in the quiet, every pod is bound, or says why it is not",
     "L3": "in the quiet, nobody tries for ever",
-    "L5": "a preemptor is tried again when its victims have gone",
 }
 
 
