@@ -1,5 +1,7 @@
 """A journal is a complete account: it is read as it was written, replays to the same bytes, and names its damage."""
 
+import errno
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -179,11 +181,19 @@ def test_a_file_that_is_not_there_is_an_error_in_words(tmp_path: Path):
         Journal(tmp_path / "no" / "such.jsonl", Head(VERSION))
 
 
-def test_a_full_disk_is_an_error_in_words():
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full here")
-    with pytest.raises(JournalError, match="no space left"):
-        Journal("/dev/full", Head(VERSION))
+class Full(BytesIO):
+    """A file on a disk that has no room."""
+
+    def write(self, data: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_an_error_in_words(tmp_path: Path):
+    journal = Journal(tmp_path / "run.jsonl", Head(VERSION))
+    journal._file.close()
+    journal._file = Full()
+    with pytest.raises(JournalError, match="run.jsonl: the journal cannot be written on: no space left on device"):
+        journal.append(Instant(1), Tick())
 
 
 def test_a_journal_is_its_owners_alone_and_one_that_is_there_stays(tmp_path: Path):
