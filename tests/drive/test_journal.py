@@ -192,7 +192,7 @@ def test_a_full_disk_is_an_error_in_words(tmp_path: Path):
     journal = Journal(tmp_path / "run.jsonl", Head(VERSION))
     journal._file.close()
     journal._file = Full()
-    with pytest.raises(JournalError, match="run.jsonl: the journal cannot be written on: no space left on device"):
+    with pytest.raises(JournalError, match=r"run\.jsonl: the journal cannot be written on: no space left on device"):
         journal.append(Instant(1), Tick())
 
 
