@@ -42,6 +42,13 @@ def parked(name: str = "a", *rejectors: str, **queue) -> Bench:
 # ── coming and going ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_before_anything_has_happened_it_is_empty_and_can_be_asked():
+    queue = PriorityQueue()
+    assert set(queue.counts().values()) == {0}
+    assert not queue.ready
+    assert (len(queue), list(queue), queue.rejected(), queue.deadline) == (0, [], {}, None)
+
+
 def test_a_new_pod_is_ready_at_once():
     world = bench()
     assert world.queue.pop(at(0)) is None

@@ -21,7 +21,7 @@ from kubesched.cluster.podinfo import PodInfo
 from kubesched.core.lifecycle import TERMINAL, Lifecycle
 from kubesched.core.queue.backoff import Backoff
 from kubesched.core.queue.gates import Gates
-from kubesched.core.queue.heap import Heap
+from kubesched.core.queue.heap import Heap, Key
 from kubesched.core.queue.hints import HintMap, Strategy
 from kubesched.core.queue.inflight import InFlight
 from kubesched.core.queue.nominator import Nominator
@@ -84,19 +84,23 @@ class PriorityQueue:
         """(active, backoff or unschedulable; event label) → how many pods came in: queue_incoming_pods_total."""
         self.problems: dict[tuple[str, str], str] = {}
         """(plugin, hook) → what went wrong there last, of the plugins that are asked by the queue."""
+        self._make_places(self._rule.until, Instant(0))  # it may be asked what is in it before anything can be
 
     def attach(self, life: Lifecycle, profiles: Mapping[str, Profile], now: Instant) -> None:
         self._life = life
         self._hints = HintMap(profiles, self._complain)
         self._gates = Gates(profiles, self._complain)
-        self._order = order = order_of(next(iter(profiles.values()), None), self._complain)
+        self._order = order_of(next(iter(profiles.values()), None), self._complain)
+        self._make_places(self._order, now)
+        if not self._rule.by_the_second:
+            self._rule.start = now
+
+    def _make_places(self, order: Callable[[QueuedPod], Key], now: Instant) -> None:
         until = self._rule.until
         self._active = Heap(order)
         self._backoff = Heap((lambda pod: (until(pod), order(pod))) if self._pop_from_backoff else until)
         self._errors = Heap(until)
         self._parked = Parked(self._parked_max, now)
-        if not self._rule.by_the_second:
-            self._rule.start = now
 
     # ── questions ────────────────────────────────────────────────────────────────────────────────────────────
 
