@@ -536,6 +536,7 @@ def test_events_wait_in_a_lane_of_their_own_and_are_dropped_before_they_pile_up(
     perform(s, *(publish(i, about=f"default/p{i}") for i in range(1, EVENTS_MAX + 101)))
     assert len(s.asked) == EVENTS_AT_ONCE
     assert len(answers(s)) == 100
+    assert [bool(remark.text) for remark in s.remarks] == [True] + [False] * 99  # counted each time, and said once
     assert s.what() == ["dropped"] * 100
     perform(s, bind(5000))
     assert len(s.asked) == EVENTS_AT_ONCE + 1

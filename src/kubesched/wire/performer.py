@@ -128,6 +128,7 @@ class Performer:
         self._paused: list[tuple[Instant, int, Job]] = []
         self._numbers = count(1)
         self._writes = True
+        self._dropping = False  # Events; said once, until there is room again
         self._makers: Mapping[type[AnyEffect], Callable[[Any, Instant], Plan]] = {
             Bind: self._plans.bind,
             PatchPod: self._plans.patch_pod,
@@ -181,9 +182,12 @@ class Performer:
 
     def _publish(self, effect: Publish, now: Instant) -> None:
         if self._events.unfinished >= EVENTS_MAX:
-            self._exchange.remark("warning", "Publish", "dropped", f"an Event about {effect.regarding} is dropped")
+            text = "" if self._dropping else f"too many Events are under way: dropping some, one about {effect.regarding}"
+            self._dropping = True
+            self._exchange.remark("warning", "Publish", "dropped", text)
             self._complete(effect.id, Answer(failure=Failure("Dropped", "too many Events are under way")))
             return
+        self._dropping = self._dropping and self._events.unfinished > EVENTS_MAX // 2
         said = self._announcer.publish(effect, now)
         if said is None:
             self._complete(effect.id, Answer())
