@@ -103,7 +103,7 @@ class MirrorAgainstModel(RuleBasedStateMachine):
         self.version = 100
         self.born = 0
         self.trial: Trial | None = None
-        self.marks: list[tuple[int, list[tuple[str, str]]]] = []
+        self.marks: list[tuple[int, list[tuple[PodInfo, str]], list[tuple[PodInfo, str]]]] = []
         self.untouched: object = None
         self.tried: list[tuple[PodInfo, str]] = []  # what the trial adds to the model
         self.missing: list[tuple[PodInfo, str]] = []  # and what it takes away
@@ -250,14 +250,14 @@ class MirrorAgainstModel(RuleBasedStateMachine):
     @rule()
     def a_mark_is_set(self) -> None:
         assert self.trial is not None
-        self.marks.append((self.trial.checkpoint(), [*self.tried], [*self.missing]))  # type: ignore[arg-type]
+        self.marks.append((self.trial.checkpoint(), [*self.tried], [*self.missing]))
 
     @precondition(lambda self: self.marks)
     @rule(data=st.data())
     def a_trial_goes_back_to_a_mark(self, data: st.DataObject) -> None:
         assert self.trial is not None
         index = data.draw(st.integers(0, len(self.marks) - 1))
-        mark, self.tried, self.missing = self.marks[index]  # type: ignore[misc, assignment]
+        mark, self.tried, self.missing = self.marks[index]
         del self.marks[index:]
         self.trial.rollback(mark)
 

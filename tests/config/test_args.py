@@ -27,7 +27,7 @@ def faults(name: str, args: Any, **settings: Any) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         load({"profiles": [{"pluginConfig": [{"name": name, "args": args}]}]}, **settings)
     prefix = "profiles[0].pluginConfig[0].args"
-    lines = [str(fault) for fault in caught.value.faults]  # type: ignore[attr-defined]
+    lines = [str(fault) for fault in caught.value.faults]
     assert all(line.startswith(prefix) for line in lines), lines
     return [line.removeprefix(prefix).removeprefix(".") for line in lines]
 

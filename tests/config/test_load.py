@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_read_is_named(make, remedy: str, tmp_path: Path) 
     with pytest.raises(ConfigError) as caught:
         load_file(path)
 
-    assert caught.value.lines() == [f"{path}: cannot be read ({remedy})"]  # type: ignore[attr-defined]
+    assert caught.value.lines() == [f"{path}: cannot be read ({remedy})"]
 
 
 def test_a_huge_file_is_not_read_to_its_end(tmp_path: Path) -> None:
@@ -328,4 +328,4 @@ def test_bytes_without_a_name_have_lines_all_the_same() -> None:
     with pytest.raises(ConfigError) as caught:
         load_text(document("parallelism: 0"))
 
-    assert caught.value.lines()[0].startswith("line 3: parallelism: ")  # type: ignore[attr-defined]
+    assert caught.value.lines()[0].startswith("line 3: parallelism: ")

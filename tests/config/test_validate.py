@@ -13,7 +13,7 @@ def faults(raw: dict[str, Any]) -> list[str]:
     """Every fault as a line."""
     with pytest.raises(ConfigError) as caught:
         load(raw)
-    return [str(fault) for fault in caught.value.faults]  # type: ignore[attr-defined]
+    return [str(fault) for fault in caught.value.faults]
 
 
 def profile(**fields: Any) -> dict[str, Any]:

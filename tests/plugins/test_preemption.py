@@ -131,7 +131,7 @@ def test_pods_alike_are_asked_about_once() -> None:
     asked: list[int] = []
 
     class Watched(NodeResourcesFit):
-        filter_all = None  # type: ignore[assignment]  # asked node by node, so that it can be watched
+        filter_all = None  # asked node by node, so that it can be watched
 
         def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
             asked.append(node.pod_count)
@@ -351,7 +351,7 @@ def test_the_search_ends_when_enough_are_found(args: DefaultPreemptionArgs, offs
     usual = NodeResourcesFit.filter
 
     class Watched(NodeResourcesFit):
-        filter_all = None  # type: ignore[assignment]  # asked node by node, so that it can be watched
+        filter_all = None  # asked node by node, so that it can be watched
 
         def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
             if not node.pod_count:

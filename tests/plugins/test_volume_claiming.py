@@ -323,7 +323,7 @@ class Played:
             self.tell(obj)
 
     def tell(self, obj: KubeObject, at: int = 0) -> list[AnyEffect]:
-        return self.core.handle(Observed(obj), Instant(seconds(at)))  # type: ignore[arg-type]  # one of the union
+        return self.core.handle(Observed(obj), Instant(seconds(at)))  # one of the union
 
     def answer(self, effect: AnyEffect, answer: Answer, at: int = 0) -> list[AnyEffect]:
         return self.core.handle(Completed(effect.id, answer), Instant(seconds(at)))

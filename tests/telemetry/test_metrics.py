@@ -106,14 +106,14 @@ class Patience_of_three(Patience):
     def __init__(self) -> None:
         super().__init__(seconds(9), name="Patience")
 
-    def permit(self, cycle, pod, node):  # type: ignore[no-untyped-def]
+    def permit(self, cycle, pod, node):
         self.tools.allow_after(pod, seconds(3))
         return super().permit(cycle, pod, node)
 
 
 def test_preemption_counts_attempts_and_victims() -> None:
     class Room:
-        def post_filter(self, cycle, pod, rejected):  # type: ignore[no-untyped-def]
+        def post_filter(self, cycle, pod, rejected):
             return Nomination("n1", tuple(other for other in self.tools.pods() if other.name == "low"))
 
     told = run(a_node(), a_pod("low"), a_pod("high"), plugins=[Fit(), Room()])
@@ -133,7 +133,7 @@ def test_plugins_are_timed_at_their_points_and_asked_once_per_node() -> None:
 
 def test_a_plugin_that_breaks_is_an_error_at_its_point_and_of_the_attempt() -> None:
     class Broken:
-        def filter(self, cycle, pod, node):  # type: ignore[no-untyped-def]
+        def filter(self, cycle, pod, node):
             raise ValueError("no")
 
     told = run(a_node(), a_pod("a"), plugins=[Broken()], until=1, time=True)

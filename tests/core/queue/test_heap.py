@@ -10,7 +10,7 @@ from kubesched.framework.queued import QueuedPod
 
 def queued(name: str, priority: object = 0, seq: int = 0) -> QueuedPod:
     info = pod(name)
-    info.priority = priority  # type: ignore[assignment]  # some tests want keys that do not compare
+    info.priority = priority  # some tests want keys that do not compare
     return QueuedPod(info, at(0), seq)
 
 
