@@ -182,7 +182,7 @@ class Performer:
 
     def _publish(self, effect: Publish, now: Instant) -> None:
         if self._events.unfinished >= EVENTS_MAX:
-            text = "" if self._dropping else f"too many Events are under way: dropping some, one about {effect.regarding}"
+            text = "" if self._dropping else f"too many Events: dropping some, one about {effect.regarding}"
             self._dropping = True
             self._exchange.remark("warning", "Publish", "dropped", text)
             self._complete(effect.id, Answer(failure=Failure("Dropped", "too many Events are under way")))
