@@ -118,7 +118,7 @@ def test_a_refusal_was_not_carried_out_and_a_failure_perhaps_was(
     failure = answer(s).failure
     assert failure is not None
     assert (failure.reason, failure.code, failure.applied) == (reason, code, applied)
-    assert failure.message == ("the server's words" if with_status else "<html>")
+    assert failure.message == ("the server's words" if with_status else f"the server answered {code}: <html>")
 
 
 def test_a_connection_that_was_never_made_carried_nothing_out() -> None:

@@ -100,8 +100,9 @@ def status_of(response: Response) -> Status:
     found = read_status(response.body)
     code = response.status
     reason = found.reason or _REASONS.get(code, "")
-    message = found.message or plain(response.body[:200].decode(errors="replace").strip())
-    return Status(code, reason, message or f"the server answered {code}", found.details)
+    page = plain(response.body[:200].decode(errors="replace").strip())  # a gateway's, perhaps
+    answered = f"the server answered {code}" + (f": {page}" if page else "")
+    return Status(code, reason, found.message or answered, found.details)
 
 
 def retry_after(response: Response, status: Status) -> Duration:
