@@ -16,6 +16,7 @@ from tests.realserver.scene import ELECTED, Scene, rescued
 from tests.realserver.scheduling import Kubesched
 from tests.realserver.tcpproxy import TcpProxy
 
+pytestmark = pytest.mark.slow
 CRASH_WITHIN, STOP_WITHIN = 17.0, 2.0  # seconds, with kube-scheduler's own 15, 10 and 2 for the Lease
 
 
