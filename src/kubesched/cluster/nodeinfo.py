@@ -9,7 +9,7 @@ from kubesched.cluster.podinfo import CPU, MEMORY, HostPort, PodInfo
 from kubesched.cluster.table import NodeTable
 from kubesched.cluster.vocab import ABSENT
 
-_GUESSED = {CPU: 0, MEMORY: 1}  # the columns of nonzero_requested
+_GUESSED = {CPU: 0, MEMORY: 1}  # the columns of nonzero_requested: those of all columns, too
 
 
 class NodeInfo:
@@ -67,6 +67,15 @@ class NodeInfo:
         """What the pods on the node request together."""
         column = self.table.resources.find(resource)
         return 0 if column == ABSENT else self.table.requested.item(self.row, column)
+
+    def room(self, resource: str, *, guessed: bool = False) -> tuple[int, int]:
+        """What the pods on the node request of a resource, and what there is of it; `guessed` as for Nodes.taken."""
+        table, row = self.table, self.row
+        column = table.resources.find(resource)
+        if column == ABSENT:
+            return 0, 0
+        taken = table.nonzero_requested if guessed else table.requested
+        return taken.item(row, column), table.allocatable.item(row, column)
 
     def nonzero_requested(self, resource: str) -> int:
         """As `requested`, with Kubernetes' guess for containers that do not say; cpu and memory only."""

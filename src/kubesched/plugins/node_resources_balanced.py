@@ -26,7 +26,6 @@ from kubesched.plugins.resource_scoring import (
     Demand,
     ResourceSpec,
     demands,
-    load,
     load_all,
     signed_requests,
 )
@@ -95,11 +94,14 @@ class NodeResourcesBalancedAllocation:
 
     def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
         wanted = cycle.find(_Demands) or self._demands(pod)
-        loads = [(load(node, demand, guessed=False), demand.amount) for demand in wanted.each]
-        loads = [(one, amount) for one, amount in loads if one.capacity != 0]
-        after = _balance([_share(one.requested, one.capacity) for one, _ in loads])
-        before = _balance([_share(one.requested - amount, one.capacity) for one, amount in loads])
-        return _MIDDLE + (_MIDDLE + after - before) // 2
+        after: list[float] = []
+        before: list[float] = []
+        for demand in wanted.each:
+            taken, capacity = node.room(demand.resource)
+            if capacity != 0:
+                after.append(_share(taken + demand.amount, capacity))
+                before.append(_share(taken, capacity))
+        return _MIDDLE + (_MIDDLE + _balance(after) - _balance(before)) // 2
 
     def score_all(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Scores:
         wanted = cycle.find(_Demands) or self._demands(pod)

@@ -187,10 +187,10 @@ class NodeResourcesFit:
         if node.pod_count + 1 > node.pods_allowed:
             reasons.append(TOO_MANY_PODS)
         for resource, amount in wanted.amounts:
-            capacity = node.allocatable(resource)
+            taken, capacity = node.room(resource)
             if resource in wanted.devices and capacity <= 0:
                 continue
-            if amount > capacity - node.requested(resource):
+            if amount > capacity - taken:
                 reasons.append(_insufficient(resource))
                 hopeless = hopeless or amount > capacity
         return _no(reasons, hopeless) if reasons else SUCCESS
@@ -253,7 +253,7 @@ class NodeResourcesFit:
 
     def score(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> int:
         wanted = cycle.find(_Demands) or self._demands(pod)
-        return mean_score(self._strategy, (load(node, demand, guessed=True) for demand in wanted.each))
+        return mean_score(self._strategy, [load(node, demand, guessed=True) for demand in wanted.each])
 
     def score_all(self, cycle: Cycle, pod: PodInfo, nodes: Nodes) -> Scores:
         wanted = cycle.find(_Demands) or self._demands(pod)

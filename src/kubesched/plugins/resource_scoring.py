@@ -95,8 +95,8 @@ def load(node: NodeInfo, demand: Demand, guessed: bool) -> Load:
         guessed: containers on the node that do not name cpu or memory count with a guess.
     """
     resource = demand.resource
-    taken = node.nonzero_requested(resource) if guessed and resource in UNSAID else node.requested(resource)
-    return Load(taken + demand.amount, node.allocatable(resource), demand.weight)
+    taken, capacity = node.room(resource, guessed=guessed and resource in UNSAID)
+    return Load(taken + demand.amount, capacity, demand.weight)
 
 
 def load_all(nodes: Nodes, demand: Demand, guessed: bool) -> LoadAll:
