@@ -148,6 +148,7 @@ def edited(obj: Json, edits: Sequence[Edit]) -> Json:
 # ── what is a server's own ──────────────────────────────────────────────────────────────────────────────────
 
 _ALLOCATED = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+_PLACE = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _OWN = {"uid": "UID", "resourceVersion": "VERSION", "continue": "TOKEN"}
 _MASKS = (
     (re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
@@ -168,6 +169,8 @@ def normal(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
         if value.get("kind") == "Status":
             value = _sorted_causes(value)
+        if "containers" in (value.get("spec") or {}):
+            value = {**value, "metadata": _without_place(value.get("metadata") or {})}
         if key == "metadata":
             value = {name: below for name, below in value.items() if name != "managedFields"}
         if "clusterIP" in value:
@@ -182,6 +185,13 @@ def normal(value: Any, key: str = "") -> Any:
     for pattern, instead in _MASKS:
         value = pattern.sub(instead, value)
     return value
+
+
+def _without_place(metadata: Json) -> Json:
+    """A pod's metadata without the labels of its node: the real server may not have heard of the node yet."""
+    labels = {name: text for name, text in (metadata.get("labels") or {}).items() if name not in _PLACE}
+    rest = {name: below for name, below in metadata.items() if name != "labels"}
+    return {**rest, "labels": labels} if labels else rest
 
 
 def _sorted_causes(status: Json) -> Json:

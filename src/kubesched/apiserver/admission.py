@@ -254,8 +254,8 @@ def _covers(wide: Json, one: Json) -> bool:
             return False
     if wide.get("operator") == "Exists":
         return True
-    same = one.get("operator", "Equal") == "Equal" and one.get("value", "") == wide.get("value", "")
-    return wide.get("operator", "Equal") == "Equal" and same
+    same = bool(one.get("operator", "Equal") == "Equal" and one.get("value", "") == wide.get("value", ""))
+    return bool(wide.get("operator", "Equal") == "Equal") and same
 
 
 def admit_valid(store: Store, resource: Resource, obj: Json) -> None:
@@ -263,6 +263,13 @@ def admit_valid(store: Store, resource: Resource, obj: Json) -> None:
     rule = _VALID.get(resource.shape)
     if rule is not None:
         rule(store, obj)
+
+
+def admit_valid_update(store: Store, resource: Resource, obj: Json, old: Json) -> None:
+    """What is looked at only in a change without other faults."""
+    rule = _VALID_UPDATE.get(resource.shape)
+    if rule is not None:
+        rule(store, obj, old)
 
 
 def _overhead_is_defined(store: Store, obj: Json) -> None:
@@ -452,8 +459,10 @@ _VALID: dict[str, Callable[[Store, Json], None]] = {
     "core.Pod": _overhead_is_defined,
     "scheduling.PriorityClass": _one_default_class,
 }
+_VALID_UPDATE: dict[str, Callable[[Store, Json, Json], None]] = {
+    "core.PersistentVolumeClaim": _claim_resize,
+    "scheduling.PriorityClass": _one_default_class_kept,
+}
 _UPDATE: dict[str, tuple[Callable[[Store, Json, Json], None], ...]] = {
     "core.Pod": (_tolerate_lost_nodes_still,),
-    "core.PersistentVolumeClaim": (_claim_resize,),
-    "scheduling.PriorityClass": (_one_default_class_kept,),
 }

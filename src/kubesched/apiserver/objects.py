@@ -191,14 +191,16 @@ class Objects:
                 errors = validation_kinds.status_changed(resource, obj, old.obj)
         else:
             errors = self._change(resource, obj, old.obj, subresource)
-        bump = resource.generation and subresource not in ("status", "approval")
+        main = subresource not in ("status", "approval")
         self._refuse(resource, obj, errors)
+        if main:
+            admission.admit_valid_update(self.store, resource, obj, old.obj)
         return self.store.update(
             resource.storage,
             old.namespace,
             old.name,
             obj,
-            bump=strategy.bumps_generation(resource) if bump else False,
+            bump=strategy.bumps_generation(resource) if main and resource.generation else False,
             removable=removable(resource),
             dry_run=dry_run,
         )

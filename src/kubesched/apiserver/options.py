@@ -115,20 +115,23 @@ def _field_conditions(text: str, resource: Resource) -> list[tuple[tuple[str, ..
         selector = parse_field_selector(text)
     except SelectorError as error:
         raise bad_request(str(error)) from None
+    # Kept from kube-apiserver: of the kinds without a namespace, only those with labels of their own know that.
+    no_namespace = not resource.namespaced and (resource.field_labels or resource.is_custom)
+    names = ("metadata.name",) if no_namespace else ("metadata.name", "metadata.namespace")
     conditions = []
     for requirement in selector.requirements:
         field = requirement.field
-        if field == "metadata.name" or (field == "metadata.namespace" and resource.namespaced):
+        if field in names:
             path, absent = tuple(field.split(".")), ""
         elif field in resource.field_labels:
             path, absent = resource.field_labels[field]
         elif resource.field_labels and not resource.is_custom:
             raise bad_request(f"field label not supported: {field}")
         else:
-            known = ['"metadata.name"', '"metadata.namespace"'] if resource.namespaced else ['"metadata.name"']
             if resource.is_custom:
                 raise bad_request(f"field label not supported: {field}")
-            raise bad_request(f'"{field}" is not a known field selector: only {", ".join(known)}')
+            known = ", ".join(f'"{name}"' for name in names)
+            raise bad_request(f'"{field}" is not a known field selector: only {known}')
         conditions.append((path, absent, requirement.value, requirement.equal))
     return conditions
 

@@ -247,16 +247,18 @@ class Rest:
         resource = target.resource
         options = _chosen(resource, delete_options(request))
         chosen = selection(request.query, resource)
-        done = self.store.delete_collection(
+        place = target.namespace if resource.namespaced else None
+        before = self.store.list(resource.storage, place, matches=chosen.matches).items  # what is shown in the end
+        self.store.delete_collection(
             resource.storage,
-            target.namespace if resource.namespaced else None,
+            place,
             options,
             matches=chosen.matches,
             **_deletion_rules(resource),
         )
         meta = {"resourceVersion": str(self.store.revision)}
         wanted = negotiate(request.headers.get("accept", ""))
-        return self._show_list(request, resource, [deletion.stored for deletion in done], meta, wanted)
+        return self._show_list(request, resource, before, meta, wanted)
 
 
 _PLAIN = Wanted()

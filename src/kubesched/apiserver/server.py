@@ -318,7 +318,9 @@ class ApiServer:
     def _create_binding(self, request: Request, target: Target) -> Response:
         options = write_options(request, "CreateOptions")
         binding = codec.read_resource(request, target.resource, "CreateOptions")
-        name = (binding.get("metadata") or {}).get("name", "")
+        meta = binding.get("metadata") or {}
+        meta.pop("uid", None)  # kept from kube-apiserver: by this door a binding is not fenced by the uid
+        name = meta.get("name", "")
         return json_response(bind(self.objects, target.place, name, binding, dry_run=options.dry_run), 201)
 
     def _bind(self, request: Request, namespace: str, name: str, kind: str, group_version: str, shape: str) -> Response:

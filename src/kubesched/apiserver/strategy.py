@@ -141,8 +141,10 @@ _BUMPS: dict[str, Callable[[Json, Json], bool]] = {
 def qos_class(spec: Json) -> str:
     """Guaranteed, Burstable or BestEffort, from what the containers ask for."""
     whole = spec.get("resources")
-    parts = [whole] if whole and (whole.get("requests") or whole.get("limits")) else None
-    if parts is None:
+    parts: list[Json] = []
+    if whole is not None:
+        parts.append(whole)
+    else:
         parts = [c.get("resources", {}) for c in (*spec.get("containers", ()), *spec.get("initContainers", ()))]
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}

@@ -56,6 +56,12 @@ _NAMES: dict[str, NameCheck] = {
 }
 
 
+# Kept from kube-apiserver: kinds whose finalizers need no domain before their names.
+_ANY_FINALIZER = frozenset(
+    ("policy.PodDisruptionBudget", "node.RuntimeClass", "coordination.Lease", "core.Event", "events.Event")
+)
+
+
 @functools.lru_cache(maxsize=8192)
 def _good_label(key: str, value: str) -> bool:
     return check_qualified_name(key) is None and check_label_value(value) is None
@@ -99,7 +105,7 @@ def metadata(resource: Resource, meta: Json, old: Json | None = None) -> Errors:
         errors += _annotations(meta["annotations"], "metadata.annotations")
     if "ownerReferences" in meta:
         errors += _owners(meta["ownerReferences"])
-    if "finalizers" in meta and resource.shape != "policy.PodDisruptionBudget":
+    if "finalizers" in meta and resource.shape not in _ANY_FINALIZER:
         errors += _finalizers(meta["finalizers"])
     return errors
 

@@ -469,12 +469,18 @@ def _taints(taints: Sequence[Json], at: str) -> Errors:
     return errors
 
 
+_WHOLE = (
+    *("pods", "replicationcontrollers", "services", "resourcequotas", "secrets", "configmaps"),
+    *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
+)
+
+
 def _node_amounts(amounts: Json, at: str) -> Errors:
     errors: Errors = []
     for name, amount in sorted(amounts.items()):
         if amount.startswith("-"):
             errors.append(field_invalid(f"{at}.{name}", amount, "must be greater than or equal to 0"))
-        elif quantity.is_extended_resource(name) and quantity.parse_milli(amount) % 1000:
+        elif (name in _WHOLE or quantity.is_extended_resource(name)) and quantity.parse_milli(amount) % 1000:
             errors.append(field_invalid(f"{at}.{name}", amount, "must be an integer"))
     return errors
 
@@ -962,6 +968,8 @@ def _resource_slice(obj: Json) -> Errors:
         errors += [field_invalid(f"{at}.name", name, fault) for fault in faults(check_dns1123_label(name))]
         if name in names[:index]:
             errors.append(field_duplicate(at, name))
+    if spec.get("nodeName"):
+        errors += _subdomain(spec["nodeName"], "spec.nodeName")
     placed = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
     chosen = [name for name in placed if spec.get(name)]
     if len(chosen) != 1:
