@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_read_or_understood_is_named(kubesched: Any, reade
 
 def test_every_command_that_reads_a_file_is_in_the_table() -> None:
     told = {name.split()[0] for name in READERS}
-    assert COMMANDS.keys() - told == {"bench", "new", "tutorial"}
+    assert COMMANDS.keys() - told == {"bench", "completion", "new", "tutorial"}
 
 
 # ── plugins and classes ──────────────────────────────────────────────────────────────────────────────────────

@@ -37,7 +37,7 @@ def config() -> None:
     """Check scheduler configurations, and show what they mean."""
 
 
-@config.command()
+@config.command(short_help="Say whether FILES are right, and all that is wrong.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
 @GATES
 def check(files: tuple[Path, ...], feature_gates: str) -> None:
@@ -64,7 +64,7 @@ def check(files: tuple[Path, ...], feature_gates: str) -> None:
         click.get_current_context().exit(FAILED)
 
 
-@config.command()
+@config.command(short_help="Show what FILE means, defaults and all.")
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True)
 @GATES

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import click
+from click.shell_completion import CompletionItem
 
 from kubesched import __version__
 from kubesched.framework.errors import InternalError, KubeschedError
@@ -21,6 +22,7 @@ from kubesched.framework.errors import InternalError, KubeschedError
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "bench": "Measure how many pods a second are placed here.",
+        "completion": "Print what your shell needs to complete commands and options.",
         "config": "Check scheduler configurations, and show what they mean.",
         "conformance": "Replay recorded decisions of kube-scheduler.",
         "crd": "Make the CustomResourceDefinition of a class.",
@@ -65,6 +67,10 @@ class Commands(click.Group):
             hint = f'did you mean "{close[0]}"?' if close else f"there are: {', '.join(COMMANDS)}"
             raise click.UsageError(f'there is no command "{name}"; {hint}', ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [CompletionItem(name, help=said) for name, said in COMMANDS.items() if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)  # of a group it would import every module
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -29,7 +29,7 @@ def new() -> None:
     """Begin something of your own."""
 
 
-@new.command()
+@new.command(short_help="Write a package with a plugin called NAME.")
 @click.argument("name")
 @click.option(
     "--into", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Where.  [default: ./the-name]"

@@ -48,7 +48,7 @@ def _row(registry: Registry, name: str) -> tuple[str, str]:
         return source, f"cannot be used: {printable(str(error))}"
 
 
-@plugins.command()
+@plugins.command(short_help="Print the manual page of plugin NAME.")
 @click.argument("name")
 @_FILES
 def show(name: str, files: tuple[Path, ...]) -> None:
