@@ -148,7 +148,7 @@ def test_a_port_that_is_taken_is_named_with_a_remedy(kubesched: Any, taken: int)
 
 WORDS: list[tuple[tuple[str, ...], str]] = [
     (("rum",), 'there is no command "rum"; did you mean "run"?'),
-    (("zzz",), 'there is no command "zzz"; there are: bench, config'),
+    (("zzz",), 'there is no command "zzz"; there are: bench, completion'),
     (("run", "--confg", "x"), "No such option '--confg'. (Did you mean one of: '--config', '--kubeconfig'?)"),
     (("config", "chek"), "Did you mean one of: 'check', 'schema'?"),
     (("run",), "name a kubeconfig with --kubeconfig or clientConnection.kubeconfig"),
