@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from tests.testing.sound import SOUND, AllAtOnce, Crowd, OneByOne
 
 from kubesched.framework.errors import ConfigError
 from kubesched.framework.status import SUCCESS, Status, unschedulable
-from kubesched.testing import NotConformant, conformance, examine
+from kubesched.testing import HardlyExamined, NotConformant, conformance, examine
 from kubesched.testing.kit.examination import NEEDS, RULES, sentence
 
 PLANTED: dict[type, str] = {**faulty.PLANTED, **faulty_in_time.PLANTED}
@@ -39,6 +40,11 @@ def test_a_planted_fault_is_found_and_its_rule_named(plugin: type) -> None:
 @pytest.mark.parametrize("plugin", SOUND, ids=lambda plugin: plugin.__name__)
 def test_a_plugin_without_a_fault_passes(plugin: type) -> None:
     assert conformance(plugin).broken == ()
+
+
+def test_the_page_says_every_rule() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "testing-plugins.md").read_text(encoding="utf-8")
+    assert [rule for rule in RULES if f"| `{rule}` | {sentence(rule)} |" not in page] == []
 
 
 def test_every_rule_has_a_plugin_that_breaks_it_and_a_sentence() -> None:
@@ -98,6 +104,41 @@ def test_labels_a_plugin_looks_for_are_tried() -> None:
     assert seen["let through"] > 20
     assert seen["fits at last"] > 0
     assert examine(ByLabel, only=("answers",)).seen["let through"] > 0  # found in its code
+
+
+FLOOR, SEVENTH = "acme.example/floor", "7"
+
+
+def on_the_seventh(node: Any) -> bool:
+    return bool(node.labels.get(FLOOR) == SEVENTH)
+
+
+class ByHelper:
+    """The texts are in constants, and these in a function beside the class."""
+
+    def filter(self, cycle: Any, pod: Any, node: Any) -> Status:
+        return SUCCESS if on_the_seventh(node) else unschedulable("wrong floor")
+
+
+class ByInheritance(ByHelper):
+    """And that in another class."""
+
+
+def test_the_code_of_a_plugin_is_all_it_calls_and_builds_on() -> None:
+    for plugin in (ByHelper, ByInheritance):
+        assert examine(plugin, only=("answers",)).seen["let through"] > 10
+
+
+class OnlyMondays:
+    """Looks for what the kit does not know of."""
+
+    def filter(self, cycle: Any, pod: Any, node: Any) -> Status:
+        return SUCCESS if cycle.now < 0 else unschedulable("not today")
+
+
+def test_a_clean_report_that_says_little_says_so() -> None:
+    with pytest.warns(HardlyExamined, match="OnlyMondays was hardly examined: no pod was ever let through; say what"):
+        assert conformance(OnlyMondays, situations=10).broken == ()
 
 
 class Unready:

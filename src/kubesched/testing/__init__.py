@@ -5,10 +5,11 @@
 
 from kubesched.testing.builders import bound, changed, make, namespace, node, pod
 from kubesched.testing.harness import answer, fail, observe, run, scheduler, tick, vanish, verify
-from kubesched.testing.kit.examination import NotConformant, Report, conformance, examine
+from kubesched.testing.kit.examination import HardlyExamined, NotConformant, Report, conformance, examine
 from kubesched.testing.pages import play_page
 
 __all__ = [
+    "HardlyExamined",
     "NotConformant",
     "Report",
     "answer",

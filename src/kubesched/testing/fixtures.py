@@ -2,6 +2,7 @@
 
     pytest_plugins = ["kubesched.testing.fixtures"]
 
+`golden` and `page` compare with what was recorded, and `pytest --golden` records it again (golden.py).
 `cluster` makes clusters, three kinds of them, and takes them away when the test is over:
 
     core = cluster(node("n1"), pod("a"))      a scheduler that has seen these objects, driven by hand
@@ -25,7 +26,10 @@ from kubesched.assemble import build
 from kubesched.core.core import Core
 from kubesched.live.cluster import EmbeddedCluster, make_nodes
 from kubesched.sim.simulation import Simulation
+from kubesched.testing.golden import golden, page, pytest_addoption
 from kubesched.testing.harness import scheduler, verify
+
+__all__ = ["Clusters", "cluster", "golden", "page", "pytest_addoption"]
 
 
 class Clusters:

@@ -211,7 +211,7 @@ def differences(case: str, expected: Sequence[Mapping[str, Any]], got: Sequence[
 
 def _comparable(decision: Mapping[str, Any]) -> Json:
     """A plugin that skipped scoring may be absent or 0: leave zeros out."""
-    told = {key: value for key, value in decision.items() if value not in (None, {}, "")}
+    told = {key: value for key, value in decision.items() if value not in (None, {}, "", [])}
     if "scores" in told:
         told["scores"] = {
             node: {plugin: score for plugin, score in by_plugin.items() if score}

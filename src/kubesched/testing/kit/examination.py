@@ -12,8 +12,7 @@ tried on each.  The first breach of a rule is cut down until nothing can be left
 from __future__ import annotations
 
 import re
-import sys
-import types
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ from kubesched.config.registry import PluginClass, Registry, args_type
 from kubesched.framework.errors import ConfigError
 from kubesched.framework.features import Features
 from kubesched.framework.hooks import name_of, points_of, reads_of
-from kubesched.testing.kit import rules, stories, trials
+from kubesched.testing.kit import rules, source, stories, trials
 from kubesched.testing.kit.dice import Dice, seeded
 from kubesched.testing.kit.generator import Plan, situation, themes
 from kubesched.testing.kit.shrink import smallest
@@ -91,8 +90,8 @@ class Report(Struct, frozen=True):
 
     Attributes:
         broken: every rule that was broken, once.
-        seen: how often something worth looking at was met; a plugin that never turned anybody down was hardly
-            examined, however clean the report.
+        seen: how often something worth looking at was met.
+        doubt: why a report says little however clean it is; empty where it says much.
     """
 
     plugin: str
@@ -100,17 +99,22 @@ class Report(Struct, frozen=True):
     situations: int
     broken: tuple[Broken, ...]
     seen: Mapping[str, int]
+    doubt: str = ""
 
     def __str__(self) -> str:
         met = ", ".join(f"{what} {count}" for what, count in sorted(self.seen.items()) if count)
         head = f"conformance of {self.plugin}: {len(self.broken)} of {len(RULES)} rules broken"
         tail = f"({self.situations} situations, seed {self.seed}; {met or 'nothing happened'})"
-        return "\n\n".join([f"{head} {tail}", *map(str, self.broken)])
+        return "\n\n".join([f"{head} {tail}", *([self.doubt] if self.doubt else []), *map(str, self.broken)])
 
 
 def sentence(rule: str) -> str:
     """A rule in a sentence."""
     return (RULES[rule].__doc__ or "").strip().splitlines()[0]
+
+
+class HardlyExamined(UserWarning):
+    """The kit found no occasion for a plugin to say yes, or none to say no."""
 
 
 class NotConformant(AssertionError):
@@ -124,12 +128,14 @@ class NotConformant(AssertionError):
 def conformance(plugin: PluginClass, **how: Any) -> Report:
     """Examine a plugin class; raises NotConformant, an AssertionError, where it breaks a rule.
 
-    Takes what `examine` takes.
+    Takes what `examine` takes.  Warns (HardlyExamined) where a clean report says little.
     """
     __tracebackhide__ = True  # for pytest: the reader's line is the one in the test
     report = examine(plugin, **how)
     if report.broken:
         raise NotConformant(report)
+    if report.doubt:
+        warnings.warn(report.doubt, HardlyExamined, stacklevel=2)
     return report
 
 
@@ -183,7 +189,17 @@ def examine(
         keenness.learn(drawn, scene.seen)
         if not about:
             plan = Plan(keenness.weights, plan.words, plan.objects)
-    return Report(subject.name, seed, situations, tuple(broken[rule] for rule in RULES if rule in broken), seen)
+    found = tuple(broken[rule] for rule in RULES if rule in broken)
+    doubt = _doubt(subject.name, made, seen) if "answers" in asked and not found else ""
+    return Report(subject.name, seed, situations, found, seen, doubt)
+
+
+def _doubt(name: str, plugin: Any, seen: Mapping[str, int]) -> str:
+    if not any(hasattr(plugin, hook) for hook in ("pre_enqueue", "filter", "filter_all")):
+        return ""
+    missed = [what for what in ("turned down", "let through") if not seen.get(what)]
+    help_ = "say what it reads with labels=, objects= or about="
+    return f"{name} was hardly examined: no pod was ever {' or '.join(missed)}; {help_}" if missed else ""
 
 
 def _drawn(subject: Subject, plan: Plan, dice: Dice, rare: str) -> tuple[Scene, list[str]]:
@@ -282,7 +298,7 @@ def _words(plugin: PluginClass, args: Any, labels: Mapping[str, Sequence[str]]) 
         return {key: tuple(values) for key, values in labels.items()}
     kind = args_type(plugin)
     defaults = kind() if kind is not None and args is None else None
-    known = (*_leaves(args), *_leaves(defaults), *_texts(plugin))
+    known = (*_leaves(args), *_leaves(defaults), *(source.texts(plugin) if isinstance(plugin, type) else ()))
     texts = list(dict.fromkeys(text for text in known if _WORD.fullmatch(text)))
     values = tuple(dict.fromkeys((*texts, "1", "10", "true", "-3", "none")))
     return dict.fromkeys(texts[:12], values)
@@ -297,26 +313,3 @@ def _leaves(args: Any) -> Iterator[str]:
         yield from (text for value in args for text in _leaves(value))
     elif isinstance(args, Struct):
         yield from _leaves(msgspec.to_builtins(args))
-
-
-def _texts(plugin: PluginClass) -> Iterator[str]:
-    """The texts in a class's methods, and in the constants of its module that they name."""
-    if not isinstance(plugin, type):
-        return
-    module = vars(sys.modules[plugin.__module__])
-    for method in vars(plugin).values():
-        code = getattr(method, "__code__", None)
-        if code is not None:
-            yield from _in_code(code)
-            named = (module.get(name) for name in code.co_names)
-            yield from (text for text in named if isinstance(text, str))
-
-
-def _in_code(code: types.CodeType) -> Iterator[str]:
-    for value in code.co_consts:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (text for text in value if isinstance(text, str))
-        elif isinstance(value, types.CodeType):
-            yield from _in_code(value)

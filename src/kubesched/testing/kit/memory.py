@@ -6,35 +6,21 @@ here for what was kept where nothing should have been.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from kubesched.framework.hooks import Plugin
-
-_CONTAINERS = (dict, list, set)
+from kubesched.testing.kit.source import shared
 
 
 def state(plugin: Plugin) -> dict[str, Any]:
     """What a plugin remembers, by where, in a form that compares; nothing counted is as good as no count."""
     own = {**getattr(plugin, "__dict__", {}), **dict.fromkeys(getattr(type(plugin), "__slots__", ()))}
     found = {f"self.{name}": frozen(getattr(plugin, name, None)) for name in own if name != "tools"}
-    return found | {where: frozen(value) for where, value in _shared(type(plugin))}
-
-
-def _shared(kind: type) -> Iterator[tuple[str, Any]]:
-    """Containers that all instances share: attributes of the class, and what its methods name in their module."""
-    for base in kind.__mro__[:-1]:
-        names = vars(sys.modules[base.__module__])
-        for name, value in vars(base).items():
-            if isinstance(value, _CONTAINERS) and not name.startswith("__"):
-                yield f"{base.__name__}.{name}", value
-            for used in getattr(getattr(value, "__code__", None), "co_names", ()):
-                if isinstance(names.get(used), _CONTAINERS):
-                    yield used, names[used]
+    return found | {where: frozen(value) for where, value in shared(type(plugin))}
 
 
 def frozen(value: Any, depth: int = 4) -> Any:
