@@ -124,7 +124,7 @@ class Process:
             self.rouse()
             return
         try:
-            while self.core is not None and self.connection is not None:
+            while self.core is not None and self.connection is not None and not self.stage.judge.broken:
                 worked = turn(self._tap, self, self.journal, burst=self.stage.plan.weather.burst)
                 if worked and self._takes_a_while():
                     return
