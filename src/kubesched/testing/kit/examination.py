@@ -195,7 +195,7 @@ def examine(
 
 
 def _doubt(name: str, plugin: Any, seen: Mapping[str, int]) -> str:
-    if not any(hasattr(plugin, hook) for hook in ("pre_enqueue", "filter", "filter_all")):
+    if not any(hasattr(plugin, hook) for hook in ("filter", "filter_all")):
         return ""
     missed = [what for what in ("turned down", "let through") if not seen.get(what)]
     help_ = "say what it reads with labels=, objects= or about="
