@@ -1,7 +1,10 @@
 """What is installed is what the lock says: every dependency pinned, every pin with hashes, no place named."""
 
+import ast
 import re
+import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +56,41 @@ def test_the_lock_names_no_place() -> None:
 
 def test_no_extra_promises_what_nothing_uses(project: dict[str, Any]) -> None:
     assert list(project["project"]["optional-dependencies"]) == ["dev"]
+
+
+TEST_TOOLS = {"pytest", "hypothesis"}
+"""Of whoever tests plugins: kubesched.testing may import them, and nobody imports those modules to run."""
+NAMED_OTHERWISE = {"yaml": "pyyaml"}
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is imported: everything but the insides of functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt) and not isinstance(child, FUNCTIONS):
+            yield child
+            yield from statements(child)
+
+
+def imports(path: Path) -> set[str]:
+    """The packages a module imports when it is imported itself."""
+    found: set[str] = set()
+    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - {"kubesched"}
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def test_whatever_is_imported_is_installed_along(project: dict[str, Any]) -> None:
+    source = ROOT / "src" / "kubesched"
+    needed = {normal(requirement).replace("-", "_") for requirement in project["project"]["dependencies"]}
+    missing = {
+        path.relative_to(source).as_posix(): lacking
+        for path in source.rglob("*.py")
+        if (lacking := {name for name in imports(path) if NAMED_OTHERWISE.get(name, name) not in needed})
+    }
+    assert all(name.startswith("testing/") and lacking <= TEST_TOOLS for name, lacking in missing.items()), missing
