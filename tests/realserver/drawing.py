@@ -88,7 +88,7 @@ def _create(luck: Random, kind: Kind) -> Iterator[Asked]:
     body = _made(luck, kind, at.name)
     if luck.random() < 0.06:
         body["metadata"].pop("name")
-        body["metadata"]["generateName"] = luck.choice(["made-", "made-", "Made-"])
+        body["metadata"]["generateName"] = f"{luck.choice(['made', 'made', 'Made'])}-{luck.randrange(10**6)}-"
     query = _query(luck)
     if luck.random() < 0.05:
         # What nobody has heard of is dropped there and kept here, so it is only ever refused.

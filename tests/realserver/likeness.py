@@ -153,12 +153,11 @@ _OWN = {"uid": "UID", "resourceVersion": "VERSION", "continue": "TOKEN"}
 _MASKS = (
     (re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "TIME"),
-    (re.compile(r"\b(made-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1XXXXX"),
+    (re.compile(r"\b([Mm]ade-\d+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1XXXXX"),
     (re.compile(r"(resource ?[vV]ersion:? \(?)\d+"), r"\1N"),
     (re.compile(r"(ResourceVersion in record \()\d+"), r"\1N"),
     (re.compile(r"current: \d+"), "current: N"),
     (re.compile(r"in object meta: \d+"), "in object meta: N"),
-    (re.compile(r"(Made-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1XXXXX"),
     (re.compile(r"\n(@@ |- |\+ )[\s\S]*"), "\nCHANGES"),  # two objects compared, each server in its own way
     (re.compile("^Used for system critical pods .*"), "FOR THE SYSTEM"),
 )

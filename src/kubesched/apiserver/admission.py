@@ -119,7 +119,8 @@ def _resolve_class(store: Store, name: str, refuse: Callable[[str], ApiError]) -
 
 
 def _refusal(resource: str, obj: Json) -> Callable[[str], ApiError]:
-    return lambda why: forbidden(resource, obj["metadata"].get("name", ""), why)
+    meta = obj["metadata"]
+    return lambda why: forbidden(resource, meta.get("name") or meta.get("generateName", ""), why)
 
 
 def _pod_priority(store: Store, rules: Rules, obj: Json) -> None:

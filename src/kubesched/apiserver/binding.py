@@ -26,9 +26,9 @@ def bind(objects: Objects, namespace: str, name: str, binding: Json, *, dry_run:
     meta = binding.get("metadata") or {}
     if meta.get("namespace", namespace) != namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    admission.namespace_exists(objects.store, "pods", namespace, name)
     if meta.get("name", "") != name:
         raise bad_request("name in URL does not match name in Binding object")
-    admission.namespace_exists(objects.store, "pods", namespace, name)
     target = binding.get("target") or {}
     _check(target)
     node = target["name"]

@@ -27,12 +27,12 @@ _UNSETTLED_RETRY = 10
 
 def evict(objects: Objects, namespace: str, name: str, eviction: Json, *, dry_run: bool = False) -> Json:
     """Perform an Eviction of a pod and return the Status that says so."""
+    admission.namespace_exists(objects.store, "pods", namespace, name)
     if (eviction.get("metadata") or {}).get("name", "") != name:
         raise bad_request("name in URL does not match name in Eviction object")
     options = checked_delete_options(eviction.get("deleteOptions") or {})
     dry_run = dry_run or options.dry_run
     store = objects.store
-    admission.namespace_exists(store, "pods", namespace, name)
     stored = store.find("pods", namespace, name)
     if stored is None:
         raise not_found("pods", name)
@@ -77,13 +77,8 @@ def _budget_of(objects: Objects, pod: Json) -> Json | None:
         if selects(stored.obj["spec"].get("selector"), labels)
     ]
     if len(found) > 1:
-        raise ApiError(
-            500,
-            "InternalError",
-            "Internal error occurred: This pod has more than one PodDisruptionBudget, which the eviction subresource "
-            "does not support.",
-            {"causes": [{"message": "more than one PodDisruptionBudget selects the pod"}]},
-        )
+        why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise ApiError(500, "", why)
     return found[0] if found else None
 
 

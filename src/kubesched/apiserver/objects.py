@@ -94,8 +94,6 @@ class Objects:
             meta.pop("resourceVersion", None)
         if resource.namespaced:
             admission.namespace_exists(self.store, resource.storage, namespace, meta.get("name", ""))
-        if not meta.get("name") and meta.get("generateName"):
-            meta["name"] = self.store.generate_name(resource.storage, namespace, meta["generateName"])
         strategy.drop_status(resource, obj)
         if resource.is_custom:
             resource.definition.fill(obj)
@@ -105,10 +103,13 @@ class Objects:
         if resource.conversion is not None:
             obj = resource.conversion.to_stored(obj)
         meta = obj["metadata"]
+        if not resource.is_custom:
+            admission.admit_create(self.store, self.rules, resource, obj)
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = self.store.generate_name(resource.storage, namespace, meta["generateName"])
         if resource.is_custom:
             self._refuse(resource, obj, validation.metadata(resource, meta) + resource.definition.problems(obj, None))
         else:
-            admission.admit_create(self.store, self.rules, resource, obj)
             strategy.prepare_create(resource, obj, self.now())
             self._refuse(resource, obj, validation_kinds.created(resource, obj))
             admission.admit_valid(self.store, resource, obj)

@@ -480,7 +480,7 @@ def _node_amounts(amounts: Json, at: str) -> Errors:
     for name, amount in sorted(amounts.items()):
         if amount.startswith("-"):
             errors.append(field_invalid(f"{at}.{name}", amount, "must be greater than or equal to 0"))
-        elif (name in _WHOLE or quantity.is_extended_resource(name)) and quantity.parse_milli(amount) % 1000:
+        elif (name in _WHOLE or quantity.is_extended_resource(name)) and validation_pod.is_broken(amount):
             errors.append(field_invalid(f"{at}.{name}", amount, "must be an integer"))
     return errors
 

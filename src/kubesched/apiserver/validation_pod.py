@@ -324,11 +324,17 @@ def _amount(name: str, amount: str, at: str) -> Errors:
     if amount[:1] == "-":
         errors.append(field_invalid(at, amount, "must be greater than or equal to 0"))
     if "/" in name and quantity.is_extended_resource(name):
-        if quantity.parse_milli(amount) % 1000:
+        if is_broken(amount):
             errors.append(field_invalid(at, amount, "must be an integer"))
     if name.startswith("hugepages-") and not _is_multiple(amount, name.removeprefix("hugepages-")):
         errors.append(field_invalid(at, amount, f"{amount} is not positive integer multiple of {name}"))
     return errors
+
+
+def is_broken(amount: str) -> bool:
+    """Whether a quantity is no whole number; one beyond all numbers is whole enough."""
+    milli = quantity.parse_milli(amount)
+    return milli % 1000 != 0 and abs(milli) < 2**63 - 1
 
 
 def _is_multiple(amount: str, page: str) -> bool:
