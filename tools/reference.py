@@ -152,11 +152,12 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {{name: kubesched-metrics}}
 rules:
-  - nonResourceURLs: [/metrics, /metrics/resources]
+  - nonResourceURLs: [/metrics, /metrics/resources, /metrics/slis]
     verbs: [get]
 ```
 
 `/metrics/resources` is `kube_pod_resource_request`, what every unfinished pod asks for, told by the leader alone.
+`/metrics/slis` counts the results of health checks.
 
 ## What to be woken by
 

@@ -31,7 +31,10 @@ from kubesched.telemetry.metrics import Metrics
 from kubesched.testing import node, pod, run, scheduler
 
 TOKEN = "let-me-in"
-CLOSED = ("/metrics", "/metrics/resources", "/configz", f"{EXPLAIN}?pod=a", QUEUE, "/", "/debug/pprof", "/nothing")
+CLOSED = (
+    *("/metrics", "/metrics/resources", "/metrics/slis", "/configz", f"{EXPLAIN}?pod=a", QUEUE),
+    *("/", "/debug/pprof", "/nothing"),
+)
 
 
 class Desk:
@@ -234,6 +237,22 @@ def test_readyz_waits_for_the_first_view_and_tells_of_each_check() -> None:
 
     free = (*HEALTH, "/readyz/*")
     serve(core, guard(always=free), talk)
+
+
+def test_health_checks_are_counted_as_they_were_asked_for() -> None:
+    core = scheduler(wait_for=("Pod",))
+
+    async def talk(ask: Ask) -> None:
+        await ask("/readyz")
+        core.unsynced.clear()
+        await ask("/readyz")
+        told = (await ask("/metrics/slis")).body
+        assert 'kubernetes_healthcheck{name="sched-handler-sync",type="readyz"} 1.0' in told
+        counted = 'kubernetes_healthchecks_total{name="sched-handler-sync",status="%s",type="readyz"} 1.0'
+        assert counted % "error" in told
+        assert counted % "success" in told
+
+    serve(core, guard(), talk)
 
 
 def test_configz_is_the_whole_configuration_and_reads_back_to_itself() -> None:

@@ -136,6 +136,11 @@ def test_health_is_what_kube_schedulers_is(
     for path in ("/healthz", "/livez", "/readyz"):
         for query in ("", "?verbose"):
             assert running.ask(path + query).body.decode() == theirs(kube_scheduler, real_cluster, path + query)
+    real, own = theirs(kube_scheduler, real_cluster, "/metrics/slis"), running.ask("/metrics/slis").body.decode()
+    for name in ("kubernetes_healthcheck", "kubernetes_healthchecks"):
+        about = families(own)[name]
+        assert about.kind == families(real)[name].kind
+        assert about.values("name", "type") == families(real)[name].values("name", "type")
 
 
 # ── its queue and its pods ───────────────────────────────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ import msgspec
 from aiohttp import web
 
 from kubesched.live.guard import Denied, Guard, Visitor
+from kubesched.telemetry.slis import Slis
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -76,12 +77,14 @@ class Face:
     ) -> None:
         self.host, self.port = host, port
         self._answers, self._guard, self._tls, self._between = answers, guard, tls, between
+        self._slis = Slis()
         self._runner: web.ServerRunner | None = None
         self._listener: asyncio.Server | None = None
         self._paths: Mapping[str, Callable[[web.BaseRequest], Awaitable[web.Response]]] = {
             **dict.fromkeys(HEALTH, self._health),
             "/metrics": self._metrics,
             "/metrics/resources": self._resources,
+            "/metrics/slis": self._health_counts,
             "/configz": self._configz,
             EXPLAIN: self._explain,
             QUEUE: self._queue,
@@ -142,6 +145,8 @@ class Face:
         if one and one not in checks:
             return _status(404, "NotFound", f"there is no check {one}; there are: {', '.join(checks)}")
         asked = {name: problem for name, problem in checks.items() if name not in excluded and one in ("", name)}
+        for name, problem in asked.items():
+            self._slis.observe(root, name, well=not problem)
         failed = any(asked.values())
         if not failed and "verbose" not in request.query:
             return _text("ok")
@@ -154,6 +159,9 @@ class Face:
 
     async def _resources(self, request: web.BaseRequest) -> web.Response:
         return web.Response(body=await self._between(self._answers.resources), headers=_headers(PROMETHEUS))
+
+    async def _health_counts(self, request: web.BaseRequest) -> web.Response:
+        return web.Response(body=self._slis.text(), headers=_headers(PROMETHEUS))
 
     async def _configz(self, request: web.BaseRequest) -> web.Response:
         return _json({"componentconfig": await self._between(self._answers.configuration)})
