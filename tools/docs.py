@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from tools.reference import flags_page, metrics_page
+from tools.reference import commands_page, flags_page, metrics_page
 
 from kubesched.core.lifecycle import MOVES, TERMINAL
 from kubesched.framework.records import IN_FLIGHT, State
@@ -189,6 +189,7 @@ The cause is the word in a record; the last column is how a story tells it.
 def pages() -> dict[str, Callable[[], str]]:
     """Every page that is made, by its path, and how."""
     made: dict[str, Callable[[], str]] = {
+        "docs/commands.md": commands_page,
         "docs/flags.md": flags_page,
         "docs/lifecycle.md": lifecycle_page,
         "docs/metrics.md": metrics_page,

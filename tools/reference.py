@@ -1,4 +1,4 @@
-"""The pages about `kubesched run` that are made from the program: its flags, and its metrics."""
+"""The pages of reference that are made from the program: commands, the flags of `kubesched run`, and its metrics."""
 
 from __future__ import annotations
 
@@ -7,8 +7,63 @@ from collections.abc import Iterator
 import click
 
 from kubesched.cli.flags import FLAGS, Fate, Flag
+from kubesched.cli.main import COMMANDS, kubesched
 from kubesched.cli.run import run
 from kubesched.telemetry.series import NOT_HERE, TABLE, Series
+
+# ── commands ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def commands_page() -> str:
+    """What every command says of itself."""
+    rows = [f"| [`{name}`](#kubesched-{name}) | {said} |" for name, said in COMMANDS.items()]
+    sections = [section for name in COMMANDS for section in _sections(kubesched, name, "kubesched")]
+    return COMMANDS_PAGE.format(rows="\n".join(rows), sections="\n".join(sections))
+
+
+def _sections(group: click.Group, name: str, path: str) -> Iterator[str]:
+    context = click.Context(group, info_name=path, terminal_width=_WIDTH)
+    command = group.get_command(context, name)
+    assert command is not None, f"{name} is a command"
+    whole = f"{path} {name}"
+    yield f"## {whole}\n\n```text\n{_help(command, whole)}\n```\n"
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            yield from _sections(command, inner, whole)
+
+
+def _help(command: click.Command, whole: str) -> str:
+    """Its help; where kube-scheduler's flags are among the options, a page of their own has them."""
+    own = [one for one in command.params if not (one.name or "").startswith("flag_")]
+    apart = len(own) < len(command.params)
+    shown = click.Command(command.name, params=own, help=command.help) if apart else command
+    context = click.Context(shown, info_name=whole, terminal_width=_WIDTH, help_option_names=["-h", "--help"])
+    return shown.get_help(context) + ("\n\nAnd the flags of kube-scheduler: flags.md." if apart else "")
+
+
+_WIDTH = 110
+
+COMMANDS_PAGE = """\
+# Commands
+
+`kubesched --help` lists them, and every one of them has a `--help`, which is what stands here. `kubesched completion
+bash` prints what a shell needs to complete them.
+
+| command | |
+|---|---|
+{rows}
+
+Every command ends with one of these statuses. Mistakes are told on standard error, in a sentence that names the thing.
+
+| status | |
+|---|---|
+| 0 | it went well |
+| 1 | it did not, and why is said: a file cannot be read, a configuration is refused, an expectation is missed |
+| 2 | it was not understood: an unknown option, a value without sense, a scenario or journal that cannot be used |
+| 70 | a mistake of kubesched's own, which tells where |
+| 130 | it was interrupted |
+
+{sections}"""
 
 # ── flags ────────────────────────────────────────────────────────────────────────────────────────────────────
 
