@@ -193,9 +193,15 @@ def _conditions(node: Node) -> dict[str, str]:
 
 
 def _scaled_down(old: Pod, new: Pod) -> bool:
-    if old.spec.containers == new.spec.containers and old.status.container_statuses == new.status.container_statuses:
-        same_pod_level = old.spec.resources == new.spec.resources and old.status.resources == new.status.resources
-        if same_pod_level and old.spec.init_containers == new.spec.init_containers:
-            return False
+    if _sizes(old) == _sizes(new):
+        return False
     before, after = pod_requests(old, status=True), pod_requests(new, status=True)
     return any(name not in after or after[name] < amount for name, amount in before.items())
+
+
+def _sizes(pod: Pod) -> tuple[object, ...]:
+    """All that says how much a pod holds: what it asks for, what it was given, and what it cannot be given."""
+    spec, status = pod.spec, pod.status
+    given = (status.container_statuses, status.init_container_statuses, status.resources, status.allocated_resources)
+    pending = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
+    return spec.containers, spec.init_containers, spec.resources, *given, pending
