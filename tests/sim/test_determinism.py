@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from kubesched.api.objects import Pod
 from kubesched.cluster.trial import Trial
 from kubesched.core.core import Core
 from kubesched.drive.tap import Moment
+from kubesched.explain.fields import fields
 from kubesched.sim import play as playing
 from kubesched.sim.play import play
 from kubesched.sim.reading import read_scenario
@@ -123,17 +125,46 @@ def test_questions_in_the_middle_of_a_run_change_nothing_after_it(
     assert (tmp_path / "run.jsonl").read_bytes() == undisturbed
 
 
-def test_boards_change_no_effect(undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_boards(core: Core) -> None:
+    core.boards = None
+
+
+def some_dropped(core: Core) -> None:
+    if core.boards is not None and core.position % 3 == 0:
+        core.boards.drop()
+
+
+def decided(
+    path: Path, monkeypatch: pytest.MonkeyPatch, disturb: Callable[[Core], None]
+) -> tuple[bytes, list[dict[str, Any]]]:
+    """A run's journal, and every decision of it in full."""
+    cores: list[Core] = []
+    decisions: list[dict[str, Any]] = []
     build = playing.core_of
 
-    def without(*args: object) -> Core:
-        core = build(*args)
-        core.boards = None
-        return core
+    def keep(*args: object) -> Core:
+        cores.append(build(*args))
+        disturb(cores[-1])
+        return cores[-1]
 
-    monkeypatch.setattr(playing, "core_of", without)
-    play(read_scenario(SCENARIO), journal=tmp_path / "run.jsonl")
-    assert (tmp_path / "run.jsonl").read_bytes() == undisturbed
+    def listener(moment: Moment) -> None:
+        decisions.extend(fields(decision) for decision in cores[0].decisions.fresh)
+        disturb(cores[0])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(playing, "core_of", keep)
+        play(read_scenario(SCENARIO), journal=path, listeners=[listener])
+    return path.read_bytes(), decisions
+
+
+@pytest.mark.parametrize("disturb", [without_boards, some_dropped])
+def test_boards_change_no_effect_and_no_decision(
+    disturb: Callable[[Core], None], undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, usual = decided(tmp_path / "usual.jsonl", monkeypatch, lambda core: None)
+    assert journal == undisturbed
+    assert len(usual) > 100
+    assert decided(tmp_path / "run.jsonl", monkeypatch, disturb) == (journal, usual)
 
 
 def test_timing_every_hook_changes_no_effect(
