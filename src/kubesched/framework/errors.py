@@ -5,8 +5,6 @@ KubeschedError
 │   └── UnknownPlugin
 ├── PluginError            a plugin raised or broke its contract; its pod backs off, others go on
 ├── WorldError             the API server or the network; carries whether to try again
-│   ├── Conflict
-│   ├── Gone
 │   └── Unreachable
 └── InternalError          our bug, says so, carries the story of the pod
     ├── IllegalMove
@@ -56,16 +54,6 @@ class WorldError(KubeschedError):
     """The API server said no, or did not say anything."""
 
     try_again = False
-
-
-class Conflict(WorldError):
-    """Someone changed the object first."""
-
-    try_again = True
-
-
-class Gone(WorldError):
-    """The object, or the version asked for, is no longer there."""
 
 
 class Unreachable(WorldError):
