@@ -31,6 +31,7 @@ TURN_AGAIN: Duration = milliseconds(1)  # a turn costs as much as a decision: se
 DRAIN_WITHIN: Duration = seconds(5)
 RELEASE_WITHIN: Duration = seconds(1)
 COLLECT_AFTER = 100_000  # objects made: views have no cycles, and looking for some costs more than reading them
+COLLECT_EVERY: Duration = seconds(60)  # all the same: a connection that has ended is a cycle, with large buffers in it
 
 
 class RemoteWorld:
@@ -84,6 +85,7 @@ class RemoteWorld:
         self._unsynced = set(self.client.reflectors)
         self._begun = self._asleep = self._over = False
         self._turned_at = Instant(0)
+        self._collect_at: Instant | None = None
         self._draining: tuple[Callable[[], bool], Instant] | None = None
         self._end_at: Instant | None = None  # when not to wait for the Lease any longer
 
@@ -179,6 +181,9 @@ class RemoteWorld:
         deadline, now = self.client.deadline, self.now
         if deadline is not None and deadline <= now:
             self._do(self.client.tick(now))
+        if self._collect_at is not None and self._collect_at <= now:
+            gc.collect()
+            self._collect_at = Instant(self.now + COLLECT_EVERY)
         self.loop.call_soon(self.loop.stop)
         self.loop.run_forever()
         self._turned_at = self.now
@@ -208,6 +213,7 @@ class RemoteWorld:
         if not self._unsynced and event.kinds[0] in self.client.reflectors:
             gc.collect()
             gc.freeze()  # the first view stays for long: do not look through it again and again
+            self._collect_at = Instant(self.now + COLLECT_EVERY)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -29,10 +29,15 @@ NAME_MAX = 236  # of 253: the rest is the time
 Json = dict[str, Any]
 
 
-class Said(Struct):
-    """An Event that is there, and how often it would have been said since."""
+class Said(Struct, gc=False):
+    """An Event that is there, and how often it would have been said since.
 
-    event: Json
+    Thousands are remembered, so the object is kept as it was sent.
+    """
+
+    namespace: str
+    name: str
+    event: bytes
     first: Instant
     last: Instant
     written_at: Instant
@@ -41,7 +46,11 @@ class Said(Struct):
 
     @property
     def key(self) -> str:
-        return f"{self.event['metadata']['namespace']}/{self.event['metadata']['name']}"
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def collection(self) -> str:
+        return f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
 
     @property
     def series(self) -> Json:
@@ -71,7 +80,9 @@ class Announcer:
         key = (*about, effect.type, effect.reason, effect.action, effect.note, effect.reporter)
         said = self._said.get(key)
         if said is None:
-            said = Said(self._event(effect, now), first=now, last=now, written_at=now)
+            event = self._event(effect, now)
+            namespace, name = event["metadata"]["namespace"], event["metadata"]["name"]
+            said = Said(namespace, name, msgspec.json.encode(event), first=now, last=now, written_at=now)
             self._remember(key, said, now)
             return said.key, self._create(said)
         said.count += 1
@@ -102,20 +113,17 @@ class Announcer:
     # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _create(self, said: Said) -> Plan:
-        path = f"/apis/events.k8s.io/v1/namespaces/{said.event['metadata']['namespace']}/events"
-        body = msgspec.json.encode(said.event)
-        return self._insist(Request(method="POST", path=path, body=body, timeout=self._timeout))
+        return self._insist(Request(method="POST", path=said.collection, body=said.event, timeout=self._timeout))
 
     def _count(self, said: Said, now: Instant) -> Plan:
         """Write how often it has been said; where the Event has expired, make it again."""
         said.written, said.written_at = said.count, now
-        namespace, name = split(said.key)
-        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{name}"
+        path = f"{said.collection}/{said.name}"
         body = msgspec.json.encode({"series": said.series})
         request = Request(method="PATCH", path=path, body=body, content_type=MERGE_PATCH, timeout=self._timeout)
         answer = yield from self._insist(request)
         if answer.failure is not None and answer.failure.reason == "NotFound":
-            said.event["series"] = said.series
+            said.event = msgspec.json.encode({**msgspec.json.decode(said.event), "series": said.series})
             answer = yield from self._create(said)
         return answer
 
