@@ -184,6 +184,7 @@ class Churn:
         self.seats = [Seat(scene, user) for user in USERS]
         self.crowd = Crowd(scene.client, size, seed)
         self.struck: Counter[str] = Counter()
+        self.settled = 0.0  # from when on no leader was ended
         self._undo: list[Callable[[], object]] = []
 
     def run(self) -> None:
@@ -209,7 +210,9 @@ class Churn:
         number = 0
         while (passed := time.monotonic() - began) < self.size.seconds:
             number += 1
-            table = ENDING | LASTING if passed < self.size.seconds / 2 else LASTING
+            ends = passed < self.size.seconds / 2
+            table = ENDING | LASTING if ends else LASTING
+            self.settled = time.monotonic() if ends else self.settled
             left = [name for name in left if name in table] or self.luck.sample(list(table), len(table))
             name = left.pop()
             table[name](self)
