@@ -4,7 +4,7 @@ KubeschedError
 ├── ConfigError            your configuration; carries the field path and a suggestion
 │   └── UnknownPlugin
 ├── PluginError            a plugin raised or broke its contract; its pod backs off, others go on
-├── WorldError             the API server or the network; carries whether to try again
+├── WorldError             the API server said no, or nothing
 │   └── Unreachable
 └── InternalError          our bug, says so, carries the story of the pod
     ├── IllegalMove
@@ -53,13 +53,9 @@ class PluginError(KubeschedError):
 class WorldError(KubeschedError):
     """The API server said no, or did not say anything."""
 
-    try_again = False
-
 
 class Unreachable(WorldError):
     """No answer; whether the request was carried out is unknown."""
-
-    try_again = True
 
 
 class InternalError(KubeschedError):
