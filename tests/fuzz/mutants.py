@@ -31,7 +31,7 @@ from kubesched.core.queue.nominator import Nominator
 from kubesched.core.queue.priority import PriorityQueue
 from kubesched.framework.records import State
 from kubesched.framework.status import error
-from kubesched.fuzz.plan import Plan
+from kubesched.fuzz.plan import Gap, Plan, Remove
 from kubesched.plugins import preemption
 from kubesched.wire import reflector
 from kubesched.wire.barrier import Barrier
@@ -73,6 +73,26 @@ def _alone(plan: Plan) -> bool:
 
 def _held(plan: Plan) -> bool:
     return "Patience" in str(plan.scheduler)
+
+
+def _preempting(plan: Plan) -> bool:
+    return "'priority': 1000" in str(plan.happenings)
+
+
+def _promised_nodes_go(plan: Plan) -> bool:
+    return _preempting(plan) and any(isinstance(one, Remove) and one.kind == "Node" for one in plan.happenings)
+
+
+def _nodes_unheard_of(plan: Plan) -> bool:
+    return any(isinstance(one, Gap) and one.kind == "Node" for one in plan.happenings)
+
+
+def _lingering(plan: Plan) -> bool:
+    return "example.com/agree" in str(plan.happenings)
+
+
+def _binds_fail(plan: Plan) -> bool:
+    return not {"failed", "refused"}.isdisjoint(plan.weather.chances.get("Bind", {}))
 
 
 def _bound_by_extender(plan: Plan) -> bool:
@@ -266,7 +286,7 @@ def bm_13(patch: Patch) -> None:
     patch.setattr(PriorityQueue, "done", choosy)
 
 
-@mutant("BM-14", "a node comes back under its name, and the snapshot is still the old one (#63262)")
+@mutant("BM-14", "a node comes back under its name, and the snapshot is still the old one (#63262)", _nodes_unheard_of)
 def bm_14(patch: Patch) -> None:
     observe = Mirror.observe
 
@@ -305,7 +325,7 @@ def bm_19(patch: Patch) -> None:
     patch.setattr(PriorityQueue, "deadline", None)
 
 
-@mutant("BM-20", "rejections of long ago make an error look like a rejection (#120334, #119105)")
+@mutant("BM-20", "rejections of long ago make an error look like a rejection (#120334, #119105)", _binds_fail)
 def bm_20(patch: Patch) -> None:
     pop, put_back = PriorityQueue.pop, PriorityQueue.put_back
     old: dict[str, frozenset[str]] = {}
@@ -332,7 +352,7 @@ def bm_20(patch: Patch) -> None:
     patch.setattr(PriorityQueue, "_meanwhile", as_if_rejected)
 
 
-@mutant("BM-21", "a pod that is skipped is never said to be done (#126962, #120622, #122725)")
+@mutant("BM-21", "a pod that is skipped is never said to be done (#126962, #120622, #122725)", _lingering)
 def bm_21(patch: Patch) -> None:
     attempt = Core._try
 
@@ -370,12 +390,12 @@ def bm_23(patch: Patch) -> None:
     patch.setattr(watching, "_node", checking_first)
 
 
-@mutant("BM-24", "what becomes of pods that wait themselves is no news to those who wait (#127290)")
+@mutant("BM-24", "what becomes of pods that wait themselves is no news to those who wait (#127290)", _preempting)
 def bm_24(patch: Patch) -> None:
     patch.setattr(watching, "_tell_of_released_promise", _nothing)
 
 
-@mutant("BM-25", "a victim at permit gives way in memory, and its preemptor does not hear of it (#140082)")
+@mutant("BM-25", "a victim at permit gives way in memory, and its preemptor does not hear of it (#140082)", _held)
 def bm_25(patch: Patch) -> None:
     evict = Evictions._evict
 
@@ -392,7 +412,7 @@ def _deaf_to_assumed_room(patch: Patch) -> None:
     patch.setattr(Flying, "_tell_of_room", _nothing)
 
 
-@mutant("BM-26", "the victim had gone already, and the preemptor waits for its end (#141694, #142294)")
+@mutant("BM-26", "the victim had gone already, and the preemptor waits for its end (#141694, #142294)", _preempting)
 def bm_26(patch: Patch) -> None:
     settle = Evictions._settle
 
@@ -409,7 +429,7 @@ def bm_26(patch: Patch) -> None:
     patch.setattr(Evictions, "gone", gone)
 
 
-@mutant("BM-27", "the same victims are evicted again and again before they have gone (#134249)")
+@mutant("BM-27", "the same victims are evicted again and again before they have gone (#134249)", _preempting)
 def bm_27(patch: Patch) -> None:
     patch.setattr(preemption, "_is_preempted", lambda pod: False)
     patch.setattr(Evictions, "leaving", lambda self, uid: None)
@@ -465,7 +485,7 @@ def bm_32(patch: Patch) -> None:
     patch.setattr(PriorityQueue, "nominate", late)
 
 
-@mutant("BM-33", "a promise stands although its node has gone (#85677, #106780)")
+@mutant("BM-33", "a promise stands although its node has gone (#85677, #106780)", _promised_nodes_go)
 def bm_33(patch: Patch) -> None:
     ineligible = preemption.ineligible
 
@@ -478,7 +498,7 @@ def bm_33(patch: Patch) -> None:
     patch.setattr(preemption, "ineligible", loyal)
 
 
-@mutant("BM-34", "promised room looks free to smaller pods, which take it (#72124)")
+@mutant("BM-34", "promised room looks free to smaller pods, which take it (#72124)", _preempting)
 def bm_34(patch: Patch) -> None:
     patch.setattr(Nominator, "by_node", {})
 
