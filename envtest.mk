@@ -20,6 +20,10 @@ test-realserver: envtest ## the tests against the real servers, none left out
 bench-live: envtest ## kubesched and kube-scheduler side by side on the real API server
 	@$(BIN)/python -m tools.bench_live
 
+.PHONY: bench-embedded
+bench-embedded: envtest ## the embedded API server and the real one under the same load
+	@$(BIN)/python -m tools.bench_embedded
+
 CHURN := KUBESCHED_CHURN_NODES=500 KUBESCHED_CHURN_PODS=5000 KUBESCHED_CHURN_FAULT_EVERY=10
 
 .PHONY: churn

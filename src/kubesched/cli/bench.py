@@ -27,7 +27,7 @@ from kubesched.bench.workload import WORKLOADS, Workload
 NODES, PODS = 5_000, 1_000
 MANY_NODES = 50_000
 GOAL_WITH_MANY = 2_000  # pods a second
-_SECTIONS = ("preemption", "memory")
+_SECTIONS = ("preemption", "memory", "embedded")
 _HEADINGS = ("workload", "nodes", "pods", "pods/s", "p50 µs", "p99 µs", "cpu µs", "kube-scheduler", "times", "goal")
 _ON_OFF = click.Choice(["on", "off"])
 
@@ -192,4 +192,15 @@ def _show_memory(nodes: int, as_json: bool) -> None:
     click.echo(f"        {found.bytes_a_pod:,} bytes a bound pod (goal: {_memory.GOAL_BYTES_A_POD:,})")
 
 
-_SHOW = {"preemption": _show_preemption, "memory": _show_memory}
+def _show_embedded(_: int, as_json: bool) -> None:
+    from kubesched.bench import embedded
+
+    found = embedded.measure()
+    if as_json:
+        click.echo(msgspec.json.encode({"workload": "embedded", **msgspec.to_builtins(found)}))
+        return
+    for line in embedded.lines(found):
+        click.echo(line)
+
+
+_SHOW = {"preemption": _show_preemption, "memory": _show_memory, "embedded": _show_embedded}
