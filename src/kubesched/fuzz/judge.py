@@ -243,7 +243,7 @@ class Judge:
     def binding_by_extender(self, uid: str) -> None:
         if self.dirty:
             self.look()
-        if self.authors.get(uid) == "extender":
+        if self.authors.get(uid) == "extender" and not self.stage.plan.custom.rival:
             self.blame("S2", f"the extender is asked to bind {uid} again, and has done so already")
         self._expected[uid] = "extender"
 
