@@ -13,7 +13,6 @@ from kubesched.framework.cycle import Cycle, NotWritten
 from kubesched.framework.status import SUCCESS, Status, unschedulable
 from kubesched.testing import node, pod, scheduler
 
-
 GUESTS = (PodInfo(pod("x")), PodInfo(pod("y")))
 
 
