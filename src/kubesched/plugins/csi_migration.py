@@ -110,7 +110,7 @@ IN_TREE = (
         zone_key="topology.csi.vmware.com/zone",
         region_key="topology.csi.vmware.com/region",
     ),
-    InTree("kubernetes.io/portworx-volume", "pxd.portworx.com", _portworx),
+    InTree("kubernetes.io/portworx-volume", "pxd.portworx.com", _portworx, True),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -28,7 +28,7 @@ from kubesched.framework.hooks import Signature
 from kubesched.framework.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from kubesched.framework.tools import Tools
 from kubesched.framework.vector import Verdict
-from kubesched.plugins.csi_migration import InTree, in_tree_disk, in_tree_plugin, is_migrated
+from kubesched.plugins.csi_migration import in_tree_disk, in_tree_plugin
 from kubesched.plugins.volumes import (
     VolumeProblem,
     after_claim_change,
@@ -47,11 +47,14 @@ _TOO_MANY = unschedulable(REASON)
 
 
 class Attachable(NamedTuple):
-    """A volume that takes one of a driver's places on a node; in-tree ones only where their plugin was migrated."""
+    """A volume that takes one of a driver's places on a node.
+
+    Kept from kube-scheduler: the disk of an in-tree plugin is its driver's, whether the node says that the plugin was
+    migrated or not.
+    """
 
     driver: str
     handle: str
-    migrated_from: InTree | None = None
 
 
 class _Wanted(Struct, frozen=True):
@@ -124,7 +127,7 @@ class NodeVolumeLimits:
         for other in pods:
             at_most += len(other.pod.spec.volumes)
         # Far from any limit there is no need to look at each volume.
-        return at_most > min(asked) and _counts_exceed(objects, wanted.volumes, csi_node, limits, attached, pods)
+        return at_most > min(asked) and _counts_exceed(objects, wanted.volumes, limits, attached, pods)
 
     def _limits_of(self, csi_node: CSINode) -> Mapping[str, int]:
         """The limits in a CSINode, read once for each version of it."""
@@ -179,32 +182,29 @@ class NodeVolumeLimits:
 def _counts_exceed(
     objects: Objects,
     volumes: Sequence[Attachable],
-    csi_node: CSINode,
     limits: Mapping[str, int],
     attached: Sequence[Attachable],
     pods: Sequence[PodInfo],
 ) -> bool:
     """Count, driver by driver, what is there and what would come."""
-    new = dict(_counted(volumes, csi_node))
+    new = dict(map(_counted, volumes))
     used: dict[str, str] = {}
     for other in pods:
-        used.update(_counted(_attachables(other.pod, objects), csi_node))
+        used.update(map(_counted, _attachables(other.pod, objects)))
     # Kept from kube-scheduler: a volume of this pod that is attached while no pod uses it counts twice.
     for handle in used:
         new.pop(handle, None)
     counts: dict[str, int] = {}
-    for driver in (used | dict(_counted(attached, csi_node))).values():
+    for driver in (used | dict(map(_counted, attached))).values():
         counts[driver] = counts.get(driver, 0) + 1
     for driver in new.values():
         counts[driver] = counts.get(driver, 0) + 1
     return any(counts[driver] > limits[driver] for driver in new.values() if driver in limits)
 
 
-def _counted(volumes: Iterable[Attachable], csi_node: CSINode | None) -> Iterator[tuple[str, str]]:
-    """Those that count on this node: by a name of their own, with their driver."""
-    for driver, handle, plugin in volumes:
-        if plugin is None or is_migrated(plugin, csi_node):
-            yield f"{driver}/{handle}", driver
+def _counted(volume: Attachable) -> tuple[str, str]:
+    """A volume by a name of its own, with its driver."""
+    return f"{volume.driver}/{volume.handle}", volume.driver
 
 
 def _limits(csi_node: CSINode | None) -> dict[str, int]:
@@ -244,7 +244,7 @@ def _attachables(pod: Pod, objects: Objects) -> Iterator[Attachable]:
         name = claim_name(pod, volume)
         if name is None:
             disk = in_tree_disk(volume)
-            found = Attachable(disk.plugin.driver, disk.handle, disk.plugin) if disk and disk.plugin.limited else None
+            found = Attachable(disk.plugin.driver, disk.handle) if disk and disk.plugin.limited else None
         else:
             claim = find_claim(pod, name, objects)
             if claim is None or (volume.ephemeral is not None and not_owned(pod, claim)):
@@ -263,7 +263,7 @@ def _attachable(claim: PersistentVolumeClaim, objects: Objects) -> Attachable | 
     disk = in_tree_disk(volume.spec, volume.labels)
     if disk is None or not disk.plugin.limited:
         return None
-    return Attachable(disk.plugin.driver, disk.handle, disk.plugin)
+    return Attachable(disk.plugin.driver, disk.handle)
 
 
 def _yet_to_come(claim: PersistentVolumeClaim, objects: Objects) -> Attachable | None:
@@ -276,7 +276,7 @@ def _yet_to_come(claim: PersistentVolumeClaim, objects: Objects) -> Attachable |
     plugin = in_tree_plugin(found.provisioner)
     if plugin is None:
         return Attachable(found.provisioner, handle)
-    return Attachable(plugin.driver, handle, plugin) if plugin.limited else None
+    return Attachable(plugin.driver, handle) if plugin.limited else None
 
 
 def _attachments(objects: Objects) -> Mapping[str, tuple[Attachable, ...]]:

@@ -35,6 +35,7 @@ from kubesched.framework.profile import Profile
 
 Json = dict[str, Any]
 Tier: TypeAlias = Literal["scalar", "vector"]
+Promised: TypeAlias = dict[str, tuple[PodInfo, ...]]  # node → pods nominated to it
 
 # When the cases were recorded nothing moved; start times in them lie before this.
 NOON: Instant = Instant(1_767_268_800_000_000_000)
@@ -112,20 +113,23 @@ def decide(case: Case, tier: Tier, *, boards: bool = False) -> Answers:
         for plugin in profile.plugins:
             plugin.tools.attach(desk)
     answers, kept = Answers([], []), Boards()
-    for number, raw in enumerate(case.pods):
-        info = PodInfo(read(raw, Pod))
+    asked = [PodInfo(read(raw, Pod)) for raw in case.pods]
+    promised = _promised([*_waiting(case), *asked])
+    for number, info in enumerate(asked):
         profile = _profile_of(info, profiles)
         if boards:
             # The long way, with a board that may be out of date or not there yet, and with one that is up to date.
             long, *short = [
-                fields(schedule(_cycle(mirror, info, number), profile, boards=used)) for used in (None, kept, kept)
+                fields(schedule(_cycle(mirror, info, number, promised), profile, boards=used))
+                for used in (None, kept, kept)
             ]
             for told in short:
                 answers.boards_differ.extend(differences(case.id, [long], [told]))
-        cycle = _cycle(mirror, info, number)
+        cycle = _cycle(mirror, info, number, promised)
         decision = schedule(cycle, profile, exhaustive=True)  # the recordings score a lone node too
         answers.decisions.append(fields(decision))
         if decision.placed:
+            promised = _without(promised, info)
             mirror.assume(info, decision.node)
             for plugin in profile.reserve:
                 plugin.reserve(cycle, info, decision.node)
@@ -139,9 +143,31 @@ def _profile_of(info: PodInfo, profiles: Mapping[str, Profile]) -> Profile:
     return profiles[name]
 
 
-def _cycle(mirror: Mirror, info: PodInfo, number: int) -> Cycle:
+def _waiting(case: Case) -> Iterator[PodInfo]:
+    """The pods of the cluster that are on no node."""
+    for raw in case.objects:
+        if raw.get("kind") == "Pod" and not raw.get("spec", {}).get("nodeName"):
+            yield PodInfo(read(raw, Pod))
+
+
+def _promised(pods: Sequence[PodInfo]) -> Promised:
+    """Who was promised room on which node, as their statuses say."""
+    found: Promised = {}
+    for info in pods:
+        name = info.pod.status.nominated_node_name
+        if name:
+            found[name] = (*found.get(name, ()), info)
+    return found
+
+
+def _without(promised: Promised, placed: PodInfo) -> Promised:
+    return {node: tuple(one for one in pods if one.uid != placed.uid) for node, pods in promised.items()}
+
+
+def _cycle(mirror: Mirror, info: PodInfo, number: int, promised: Promised) -> Cycle:
     nodes = Nodes(mirror.table, mirror.table.rows)
-    return Cycle(info, nodes, mirror.objects, now=NOON, luck=SeededLuck(0, number), number=number)
+    luck = SeededLuck(0, number)
+    return Cycle(info, nodes, mirror.objects, now=NOON, luck=luck, number=number, nominated=promised)
 
 
 class Desk:
