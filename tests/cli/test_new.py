@@ -114,11 +114,14 @@ def test_a_mistake_in_the_three_lines_is_found_by_its_test(package: Path) -> Non
     assert "2 failed" in done.stdout, "a pod would sleep through what helps it, say the kit and the scenario"
 
 
-def test_the_configuration_and_the_manifests_name_it(package: Path) -> None:
+def test_the_configuration_and_the_manifests_name_it(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configuration = yaml.safe_load((package / "scheduler.yaml").read_text())
     assert configuration["profiles"][0]["schedulerName"] == "zone-budget"
     kinds = [part["kind"] for part in yaml.safe_load_all((package / "manifests.yaml").read_text())]
     assert {"ServiceAccount", "ClusterRole", "ConfigMap", "Deployment"} <= set(kinds)
+    assert run(["manifests", "--config", "zone-budget/scheduler.yaml", "--plugin", "zone-budget/zone_budget.py",
+                "--name", "zone-budget"]) == 0
+    assert (package / "manifests.yaml").read_text() == capsys.readouterr().out, "as the README says it is made"
     assert 'ZoneBudget = "zone_budget:ZoneBudget"' in (package / "pyproject.toml").read_text()
 
 

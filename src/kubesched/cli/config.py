@@ -100,6 +100,11 @@ def _say_note(file: Path | None, note: str) -> None:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def folder_of(path: Path | None) -> Path:
+    """What the paths in a configuration are relative to."""
+    return Path() if path is None or str(path) == "-" else path.parent
+
+
 def assembled(
     path: Path | None, features: Features, plugins: Iterable[Path] = ()
 ) -> tuple[Loaded, dict[str, Profile]]:
@@ -111,7 +116,7 @@ def assembled(
         plugins: files with plugins that take part besides.
     """
     own = classes_in(plugins)
-    registry = Registry(own, Path() if path is None or str(path) == "-" else path.parent)
+    registry = Registry(own, folder_of(path))
     if path is None:
         loaded = Loaded(complete(Configuration(), features), (), Source())
     elif str(path) == "-":

@@ -9,12 +9,10 @@ from string import Template
 
 import click
 
-from kubesched.assemble import profiles_of
-from kubesched.config.load import load_file
-from kubesched.config.registry import OURS, Registry
+from kubesched.cli.manifests import deployed
+from kubesched.config.registry import OURS
 from kubesched.framework.errors import KubeschedError
-from kubesched.framework.features import Features
-from kubesched.live.manifests import Placing, objects, placed, yaml_documents
+from kubesched.live.manifests import Placing
 
 _SKELETON = Path(__file__).parent / "skeleton"
 _CAMEL = re.compile(r"[A-Z][A-Za-z0-9]*")
@@ -59,7 +57,8 @@ def plugin(name: str, into: Path | None) -> None:
         for file, skeleton in files.items():
             text = Template((_SKELETON / skeleton).read_text(encoding="utf-8")).substitute(names)
             (folder / file).write_text(text, encoding="utf-8")
-        (folder / "manifests.yaml").write_text(_manifests(folder, module, dashed), encoding="utf-8")
+        manifests = deployed(folder / "scheduler.yaml", Placing(name=dashed), [folder / f"{module}.py"])
+        (folder / "manifests.yaml").write_text(manifests, encoding="utf-8")
     except OSError as error:
         raise CannotBegin(f"{folder}: cannot be written: {error.strerror or error}") from None
     for file in (*files, "manifests.yaml"):
@@ -84,15 +83,3 @@ def _snake(name: str) -> str:
     """`ZoneBudget` → `zone_budget`, `QOSSort` → `qos_sort`."""
     words = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name))
     return words.lower()
-
-
-def _manifests(folder: Path, module: str, dashed: str) -> str:
-    """What `kubesched manifests` makes of the new configuration, once the package is installed."""
-    registry = Registry(folder=folder)
-    registry.add_file(folder / f"{module}.py")
-    features = Features()
-    loaded = load_file(folder / "scheduler.yaml", features=features, registry=registry)
-    placing = Placing(name=dashed)
-    profiles = profiles_of(loaded.configuration, features=features, registry=registry)
-    said = placed(loaded.source.tree or {}, placing)
-    return yaml_documents(objects(said, loaded.configuration.leader_election, profiles, placing))

@@ -34,6 +34,8 @@ class Placing(Struct, frozen=True, kw_only=True):
 
     Args:
         as_default: schedule the pods that name no scheduler, instead of kube-scheduler and on its lease.
+        flags: of `kubesched run`, besides those that every deployment has.
+        files: what lies beside the configuration, by name.
     """
 
     name: str = "kubesched"
@@ -41,6 +43,8 @@ class Placing(Struct, frozen=True, kw_only=True):
     image: str = "kubesched:latest"
     replicas: int = 2
     as_default: bool = False
+    flags: tuple[str, ...] = ()
+    files: dict[str, str] = {}
 
 
 def named(placing: Placing) -> Placing:
@@ -149,7 +153,7 @@ def _config_map(said: Mapping[str, Any], placing: Placing) -> Json:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": _meta(placing.name, placing, placing.namespace),
-        "data": {CONFIG_FILE: yaml_text(said)},
+        "data": {CONFIG_FILE: yaml_text(said), **placing.files},
     }
 
 
@@ -200,7 +204,7 @@ def _container(placing: Placing) -> Json:
     return {
         "name": "kubesched",
         "image": placing.image,
-        "args": ["run", f"--config={CONFIG_FOLDER}/{CONFIG_FILE}", "--bind-address=0.0.0.0"],
+        "args": ["run", f"--config={CONFIG_FOLDER}/{CONFIG_FILE}", "--bind-address=0.0.0.0", *placing.flags],
         "ports": [{"name": "https", "containerPort": PORT}],
         "startupProbe": probe("/livez", failureThreshold=30),
         "livenessProbe": probe("/livez", timeoutSeconds=15, failureThreshold=8),
