@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from kubesched.live.manifests import NOBODY, PORT
+
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
 
@@ -94,3 +96,19 @@ def test_whatever_is_imported_is_installed_along(project: dict[str, Any]) -> Non
         if (lacking := {name for name in imports(path) if NAMED_OTHERWISE.get(name, name) not in needed})
     }
     assert all(name.startswith("testing/") and lacking <= TEST_TOOLS for name, lacking in missing.items()), missing
+
+
+def test_the_image_copies_what_there_is_and_runs_as_the_manifests_say() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    copied = [
+        source
+        for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, re.MULTILINE)
+        for source in line.split()[:-1]
+    ]
+    assert {"src/", "pyproject.toml", "requirements.lock"} <= set(copied)
+    assert [source for source in copied if not (ROOT / source).exists()] == []
+    assert [source for source in copied if f"!{source}" not in ignored] == []
+    assert f"USER {NOBODY}:{NOBODY}\n" in dockerfile
+    assert f"EXPOSE {PORT}\n" in dockerfile
+    assert dockerfile.count("--require-hashes") == 2, "nothing is installed but what the lock names"
