@@ -43,7 +43,7 @@ LAWS: Mapping[str, str] = {
     "S4": "a pod is bound where it was decided, and a second opinion agrees that it may go there",
     "S5": "what was reserved is bound or given back, exactly once",
     "S7": "in the quiet, what a scheduler believes is what is there",
-    "S8": "victims are lower than their preemptor, are needed, and are evicted once",
+    "S8": "victims are lower than their preemptor, are needed, and are evicted once; the room is kept for it",
     "S9": "no pod is tried while a higher one is ready",
     "S10": "no bind of ours breaks a required rule about other pods, ports, claims or spread",
     "S11": "room is promised to waiting pods only",

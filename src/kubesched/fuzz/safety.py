@@ -8,11 +8,11 @@ from kubesched.api.time import seconds
 from kubesched.core.messages import AnyEffect, Bind, Evict, PatchPod, Publish
 from kubesched.drive.tap import Moment
 from kubesched.framework.decision import Decision
-from kubesched.framework.records import IN_FLIGHT, Record, State
+from kubesched.framework.records import IN_FLIGHT, QUEUED, Record, State
 from kubesched.framework.steps import Answer
 from kubesched.framework.tools import Note
 from kubesched.fuzz.connection import Connection
-from kubesched.fuzz.oracle import PodFacts, View, is_poison, lacking, objections
+from kubesched.fuzz.oracle import NodeFacts, PodFacts, View, is_poison, lacking, objections
 from kubesched.fuzz.plugins import PROBE
 from kubesched.fuzz.witness import Account, Chosen
 
@@ -73,6 +73,8 @@ def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -
     _at_leisure(judge, account, decision)
     (account.failed.add if decision.error else account.failed.discard)(uid)
     account.turned_away.discard(uid)
+    if decision.placed or decision.nominate is not None:
+        account.promises[uid] = "" if decision.placed else decision.nominate or ""
     pod = account.view.pods.get(decision.pod)
     if pod is None or pod.uid != uid:
         return
@@ -119,10 +121,32 @@ def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -
     account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, node.version, believed, known)
     if asked:
         return
+    _keeps_promises(judge, account, believed, pod, node)
     problems = objections(believed, pod, node)
     if problems:
         law = "S1b" if lacking(believed, pod, node, frozenset((pod.uid,))) else "S4"
         judge.blame(law, f"pod {pod.key} was placed on {node.name}: {'; '.join(problems)}")
+
+
+def _keeps_promises(judge: Judge, account: Account, believed: View, pod: PodFacts, node: NodeFacts) -> None:
+    """Room that was promised to others of its priority or higher, and whose status says so, is not free."""
+    held = [
+        other
+        for other in account.view.pods.values()
+        if other.promised == node.name == account.promises.get(other.uid)
+        and not other.node
+        and other.uid != pod.uid
+        and other.priority >= pod.priority
+        and account.states.get(other.uid) in QUEUED
+    ]
+    if held and not judge.stage.plan.custom.rival:
+        with_them = View()
+        with_them.nodes, with_them.others = believed.nodes, believed.others
+        with_them.pods = {**believed.pods, **{other.key: other._replace(node=node.name) for other in held}}
+        short = lacking(with_them, pod, node, frozenset((pod.uid,)))
+        if short:
+            names, why = ", ".join(other.key for other in held), "; ".join(short)
+            judge.blame("S8", f"pod {pod.key} takes room on {node.name} that was promised to {names}: {why}")
 
 
 def _remarked(judge: Judge, account: Account, note: Note) -> None:

@@ -42,6 +42,7 @@ class Account:
         self.evicted: Counter[tuple[str, str]] = Counter()  # (preemptor, victim) → evictions nobody refused
         self.victims: dict[str, tuple[str, tuple[str, ...]]] = {}  # preemptor → node, victims of its last round
         self.rounds: Counter[str] = Counter()  # preemptor → how often it chose victims
+        self.promises: dict[str, str] = {}  # uid → where its last attempt promised it room
         self.for_whom: dict[str, str] = {}  # victim → preemptor
         self.evicting: dict[int, tuple[str, str]] = {}  # effect → preemptor, victim
         self.reserved: set[str] = set()
