@@ -15,6 +15,8 @@ import pytest
 
 from kubesched.bench.throughput import loaded, place_all
 from kubesched.bench.workload import WORKLOADS
+from kubesched.core.board import board
+from kubesched.core.core import Core
 from kubesched.telemetry.laps import wrap_hooks
 
 NODES, PODS = 300, 200
@@ -51,9 +53,9 @@ def counted(workload: str) -> tuple[int, int]:
     return -(-hooks.total() // PODS), -(-rows.total() // PODS)
 
 
-def called(workload: str) -> int:
+def called(workload: str, core: Core | None = None) -> int:
     """How many functions a pod calls, written in Python or not."""
-    core = loaded(WORKLOADS[workload], NODES, PODS)
+    core = core or loaded(WORKLOADS[workload], NODES, PODS)
     events = Counter[str]()
 
     def count(frame: FrameType, event: str, arg: object) -> None:
@@ -90,3 +92,22 @@ def test_a_placed_pod_leaves_no_more_behind_than_it_did(workload: str) -> None:
     gc.collect()
     assert len(core.mirror.placed) == PODS
     assert (sys.getallocatedblocks() - before) / PODS <= BLOCKS_KEPT[workload]
+
+
+class Forgetful:
+    """A history that keeps nothing, and a shelf for decisions that keeps none."""
+
+    version = 0
+
+    def nothing(self, *args: object) -> None:
+        """Not kept."""
+
+    begin = clear = note = add = nothing
+
+
+def test_keeping_every_decision_in_full_costs_a_twentieth_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = called("basic")
+    core = loaded(WORKLOADS["basic"], NODES, PODS)
+    monkeypatch.setattr(board, "History", lambda remembered: Forgetful())
+    monkeypatch.setattr(core.decisions, "add", Forgetful().add)
+    assert kept <= 1.05 * called("basic", core)
