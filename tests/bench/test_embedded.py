@@ -47,8 +47,8 @@ def test_nodes_are_made_once(server: Server) -> None:
 @pytest.mark.slow
 def test_the_command_answers() -> None:
     seconds, cpu = first_answer()
-    assert 0 < cpu
-    assert 0 < seconds
+    assert cpu > 0
+    assert seconds > 0
 
 
 def test_the_figures_are_told_in_lines() -> None:

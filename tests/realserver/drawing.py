@@ -93,7 +93,7 @@ def _create(luck: Random, kind: Kind) -> Iterator[Asked]:
     if luck.random() < 0.05:
         # What nobody has heard of is dropped there and kept here, so it is only ever refused.
         body, query["fieldValidation"] = {**body, "unheardOf": 1}, "Strict"
-    elif luck.random() < 0.15:
+    elif "name" in body["metadata"] and luck.random() < 0.15:
         body = spoilt(luck, body)
     yield Asked("POST", at.collection, query, body)
 

@@ -63,6 +63,10 @@ def prepare_update(resource: Resource, obj: Json, old: Json) -> None:
         rule(obj, old)
 
 
+# Kept from kube-apiserver: through /status not even their labels change.
+_STATUS_ALONE = ("resource.ResourceClaim", "storage.VolumeAttachment")
+
+
 def prepare_status(resource: Resource, obj: Json, old: Json, now: int) -> None:
     """Through /status everything but the status stays; labels and annotations may change, owners not."""
     for field in [f for f in obj if f not in ("kind", "apiVersion", "metadata", "status")]:
@@ -72,7 +76,9 @@ def prepare_status(resource: Resource, obj: Json, old: Json, now: int) -> None:
         if field not in ("kind", "apiVersion", "metadata", "status"):
             obj[field] = value
     meta, was = obj["metadata"], old["metadata"]
-    if resource.is_custom:
+    if resource.shape == "apps.Deployment":
+        _keep(meta, was, "labels")
+    if resource.is_custom or resource.shape in _STATUS_ALONE:
         obj["metadata"] = {
             **was,
             **{key: meta[key] for key in ("managedFields", "resourceVersion", "uid") if key in meta},

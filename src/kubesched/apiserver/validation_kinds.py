@@ -648,7 +648,7 @@ def _claim_update(obj: Json, old: Json) -> Errors:
     bound = (old.get("status") or {}).get("phase") == "Bound"
     if not was.get("volumeName") and new.get("volumeName"):
         was["volumeName"] = new["volumeName"]
-    if "storageClassName" not in was and not was.get("volumeName") and "storageClassName" in new:
+    if "storageClassName" not in was and "storageClassName" in new:
         was["storageClassName"] = new["storageClassName"]
     asked = ((new.get("resources") or {}).get("requests") or {}).get("storage")
     had = ((was.get("resources") or {}).get("requests") or {}).get("storage")
@@ -700,6 +700,9 @@ def _volume(obj: Json) -> Errors:
         errors.append(field_required("spec", "must specify a volume type"))
     for source in sources[1:]:
         errors.append(field_forbidden(f"spec.{source}", "may not specify more than 1 volume type"))
+    errors += validation_pod.source_path(spec, "spec")
+    if "local" in spec and not spec["local"].get("path"):
+        errors.append(field_required("spec.local.path"))
     if spec.get("storageClassName"):
         errors += _subdomain(spec["storageClassName"], "spec.storageClassName")
     return errors + _one_of(spec, "spec", "volumeMode", _VOLUME_MODES)

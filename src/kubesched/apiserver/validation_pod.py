@@ -96,8 +96,6 @@ def pod_spec(spec: Json, at: str) -> Errors:
         errors += tolerations(spec["tolerations"], f"{at}.tolerations")
     if "priorityClassName" in spec:
         errors += _each(f"{at}.priorityClassName", spec["priorityClassName"], check_dns1123_subdomain)
-    if spec.get("schedulerName"):
-        errors += _each(f"{at}.schedulerName", spec["schedulerName"], check_qualified_name)
     if "runtimeClassName" in spec:
         errors += _each(f"{at}.runtimeClassName", spec["runtimeClassName"], check_dns1123_subdomain)
     policy = spec.get("preemptionPolicy")
@@ -422,7 +420,18 @@ def _volumes(volumes: list[Json], at: str, names: set[str]) -> Errors:
         claim = volume.get("persistentVolumeClaim")
         if claim is not None and not claim.get("claimName"):
             errors.append(field_required(f"{where}.persistentVolumeClaim.claimName"))
+        errors += source_path(volume, where)
     return errors
+
+
+def source_path(source: Json, at: str) -> Errors:
+    """Faults of a path on the node, of a volume in a pod or of one that stands for itself."""
+    if "hostPath" not in source:
+        return []
+    path, where = source["hostPath"].get("path", ""), f"{at}.hostPath.path"
+    if not path:
+        return [field_required(where)]
+    return [field_invalid(where, path, "must not contain '..'")] if ".." in path.split("/") else []
 
 
 def _claims(claims: list[Json], at: str) -> Errors:

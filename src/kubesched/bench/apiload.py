@@ -129,18 +129,22 @@ async def measure(server: Server, what: str, raws: Sequence[bytes], connections:
                 raise Unexpected(f"{what}: {status} {body[:300]!r}")
 
     cpu, began = server.cpu(), time.perf_counter()
-    await asyncio.gather(*map(work, opened))
+    try:
+        await asyncio.gather(*map(work, opened))
+    finally:
+        await _close(opened)
     seconds = time.perf_counter() - began
     spent = server.cpu() - cpu
-    _close(opened)
     middle = sorted(took)[len(took) // 2]
     count = len(raws)
     return Rate(what, connections, count, round(count / seconds), round(middle * 1e3, 2), round(spent / count * 1e3, 3))
 
 
-def _close(opened: Iterable[Connection]) -> None:
+async def _close(opened: Iterable[Connection]) -> None:
+    """Let go at once: a goodbye over TLS would be waited for."""
     for connection in opened:
         connection.writer.transport.abort()
+    await asyncio.sleep(0)
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────
@@ -173,12 +177,8 @@ async def rates(server: Server, count: int, connections: int) -> list[Rate]:
 
 async def prepare(server: Server) -> None:
     """The nodes that pods are bound to."""
-    [connection] = await connect(server, 1)
-    for node in nodes():
-        status, body = await connection.ask(server.head("POST", "/api/v1/nodes", json.dumps(node).encode()))
-        if status != 201:
-            raise Unexpected(f"a node cannot be made: {status} {body[:300]!r}")
-    _close([connection])
+    raws = [server.head("POST", "/api/v1/nodes", json.dumps(node).encode()) for node in nodes()]
+    await measure(server, "create nodes", raws, 1)
 
 
 async def fan_out(server: Server, watchers: int, pods: int) -> Watched:
@@ -194,7 +194,7 @@ async def fan_out(server: Server, watchers: int, pods: int) -> Watched:
     await measure(server, "create", raws, 8)
     await asyncio.gather(*watching)
     seconds = time.perf_counter() - began
-    _close([connection, *opened])
+    await _close([connection, *opened])
     return Watched(watchers, round(watchers * pods / seconds))
 
 
@@ -207,5 +207,5 @@ async def listing(server: Server, times: int = 5) -> tuple[int, float]:
         _, body = await connection.ask(server.head("GET", "/api/v1/pods"))
         took.append(time.perf_counter() - began)
         count = len(json.loads(body)["items"])
-    _close([connection])
+    await _close([connection])
     return count, round(sorted(took)[times // 2] * 1e3, 1)
