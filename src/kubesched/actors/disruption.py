@@ -16,7 +16,7 @@ from kubesched.actors.pods import amount, is_active, is_ready, phase_of
 from kubesched.actors.replicaset import changed_status, replicas_of
 from kubesched.actors.view import Key, controller_of, key_of
 from kubesched.api.time import Duration, Instant, minutes, parse_rfc3339
-from kubesched.apiserver.validation_kinds import selects
+from kubesched.apiserver.validation import selects
 
 Json = dict[str, Any]
 

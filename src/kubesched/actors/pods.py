@@ -9,7 +9,7 @@ from kubesched.actors.conditions import find_condition, is_true
 from kubesched.actors.messages import Create, Effect, change
 from kubesched.actors.view import View, owners_of
 from kubesched.api.time import Duration, Instant, parse_rfc3339, seconds
-from kubesched.apiserver.validation_kinds import selects
+from kubesched.apiserver.validation import selects
 
 Json = dict[str, Any]
 

@@ -20,7 +20,7 @@ from kubesched.actors.pods import (
 )
 from kubesched.actors.view import Key, key_of, orphaned
 from kubesched.api.time import Instant
-from kubesched.apiserver.validation_kinds import selects
+from kubesched.apiserver.validation import selects
 
 Json = dict[str, Any]
 

@@ -19,7 +19,7 @@ from kubesched.actors.messages import Create, Effect, Seen, change, delete
 from kubesched.actors.view import Key, key_of
 from kubesched.api import quantity
 from kubesched.api.time import Instant
-from kubesched.apiserver.validation_kinds import selects
+from kubesched.apiserver.validation import selects
 
 Json = dict[str, Any]
 

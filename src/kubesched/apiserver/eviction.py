@@ -15,7 +15,7 @@ from kubesched.apiserver.objects import Objects
 from kubesched.apiserver.options import checked_delete_options
 from kubesched.apiserver.status import ApiError, bad_request, forbidden, not_found, too_many_requests
 from kubesched.apiserver.store import DeleteOptions
-from kubesched.apiserver.validation_kinds import selects
+from kubesched.apiserver.validation import selects
 
 Json = dict[str, Any]
 

@@ -1,28 +1,33 @@
 """Refuse objects that break the rules of their kind, with every fault named by its field.
 
-What every kind shares is here: metadata, labels, selectors.  Pods have a module of their own (validation_pod), the
-other kinds share one (validation_kinds), which also says who checks what.  Checks return FieldErrors in the order in
-which kube-apiserver finds them; paths are only put together when there is something to say.
+What every kind shares is here: metadata, labels, selectors.  Each group of kinds has a module of its own, as
+validation_pod and validation_storage; validation_kinds collects them, and says who checks what.  Checks return
+FieldErrors in the order in which kube-apiserver finds them; paths are only put together when there is something to say.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from kubesched.api.labels import SelectorError, compile_label_selector
 from kubesched.api.names import check_dns1123_label, check_dns1123_subdomain, check_label_value, check_qualified_name
+from kubesched.api.objects import LabelSelector, LabelSelectorRequirement
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.status import (
     FieldError,
     field_forbidden,
     field_invalid,
+    field_not_supported,
     field_required,
     field_too_long,
 )
 
 Json = dict[str, Any]
 Errors = list[FieldError]
+Check = Callable[[Json], Errors]
+CheckChange = Callable[[Json, Json], Errors]
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion", "external-provisioner")
@@ -209,3 +214,55 @@ def immutable(new: Json, old: Json, path: str, why: str = "field is immutable") 
     for step in path.split("."):
         was, now = (was or {}).get(step), (now or {}).get(step)
     return [] if was == now else [field_invalid(path, now, why)]
+
+
+# ── words that many rules are made of ────────────────────────────────────────────────────────────────────────
+
+
+def each(field: str, value: str, check: Callable[[str], str | None]) -> Errors:
+    return [field_invalid(field, value, fault) for fault in faults(check(value))] if value else []
+
+
+def not_negative(obj: Json, at: str, *fields: str) -> Errors:
+    return [
+        field_invalid(f"{at}.{name}", obj[name], "must be greater than or equal to 0")
+        for name in fields
+        if obj.get(name) is not None and obj[name] < 0
+    ]
+
+
+def one_of(obj: Json, at: str, name: str, supported: Sequence[str]) -> Errors:
+    value = obj.get(name)
+    if value is None or value in supported:
+        return []
+    return [field_not_supported(f"{at}.{name}" if at else name, value, supported)]
+
+
+def subdomain(value: str, at: str) -> Errors:
+    return [field_invalid(at, value, fault) for fault in faults(check_dns1123_subdomain(value))]
+
+
+def keeps_spec(check: Check, why: str = "field is immutable") -> CheckChange:
+    return lambda obj, old: [*check(obj), *immutable(obj, old, "spec", why)]
+
+
+def selects(selector: Json | None, found: Json) -> bool:
+    """Whether a label selector (as JSON) matches labels; a broken one matches nothing."""
+    if selector is None:
+        return False
+    expressions = selector.get("matchExpressions") or ()
+    try:
+        compiled = compile_label_selector(
+            LabelSelector(
+                match_labels=dict(selector.get("matchLabels") or {}),
+                match_expressions=tuple(
+                    LabelSelectorRequirement(
+                        key=one.get("key", ""), operator=one.get("operator", ""), values=tuple(one.get("values") or ())
+                    )
+                    for one in expressions
+                ),
+            )
+        )
+    except SelectorError:
+        return False
+    return bool(compiled.matches(found))

@@ -1,0 +1,271 @@
+"""The rules of workloads: their selectors, their templates, and what of them may change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from kubesched.apiserver import validation_pod
+from kubesched.apiserver.status import (
+    field_forbidden,
+    field_invalid,
+    field_not_supported,
+    field_required,
+)
+from kubesched.apiserver.validation import (
+    Check,
+    CheckChange,
+    Errors,
+    Json,
+    immutable,
+    label_selector,
+    labels,
+    not_negative,
+    one_of,
+    selects,
+)
+
+_PERCENT_RULE = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
+    "validation is '[0-9]+%')"
+)
+
+
+def template(found: Json | None, at: str, restart: Sequence[str] = ("Always",)) -> Errors:
+    """Faults of a pod template."""
+    if found is None:
+        return [field_required(at)]
+    errors: Errors = []
+    meta = found.get("metadata") or {}
+    if "labels" in meta:
+        errors += labels(meta["labels"], f"{at}.labels")
+    spec = found.get("spec") or {}
+    errors += validation_pod.pod_spec(spec, f"{at}.spec")
+    policy = spec.get("restartPolicy")
+    if policy not in restart:
+        if len(restart) > 1:
+            errors.append(field_required(f"{at}.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
+        else:
+            errors.append(field_not_supported(f"{at}.spec.restartPolicy", policy, restart))
+    return errors
+
+
+def _selected_template(spec: Json, kind: str, *, required: bool = True, numbers: Sequence[str] = ()) -> Errors:
+    """The selector, the replicas and the template of a workload, in the order of the real server."""
+    errors: Errors = not_negative(spec, "spec", *(("replicas",) if kind == "deployment" else ()))
+    selector = spec.get("selector")
+    if selector is None:
+        if required:
+            errors.append(field_required("spec.selector"))
+    else:
+        errors += label_selector(selector, "spec.selector")
+        if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+            errors.append(field_invalid("spec.selector", selector, f"empty selector is invalid for {kind}"))
+    if kind != "deployment":
+        errors += not_negative(spec, "spec", "replicas")
+    given = (spec.get("template") or {}).get("metadata", {}).get("labels")
+    empty = selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
+    if not empty and not selects(selector, given or {}):
+        why = "`selector` does not match template `labels`"
+        errors.append(field_invalid("spec.template.metadata.labels", given, why))
+    errors += template(spec.get("template") or {}, "spec.template")
+    errors += not_negative(spec, "spec", *numbers)
+    return errors
+
+
+def percent_or_number(value: Any, at: str) -> Errors:
+    if isinstance(value, str):
+        if not re.fullmatch("[0-9]+%", value):
+            return [field_invalid(at, value, _PERCENT_RULE)]
+        if int(value[:-1]) > 100:
+            return [field_invalid(at, value, "must not be greater than 100%")]
+        return []
+    return [field_invalid(at, value, "must be greater than or equal to 0")] if value < 0 else []
+
+
+def _is_zero(value: Any) -> bool:
+    if isinstance(value, str):
+        digits = value.removesuffix("%")
+        return not digits.isdigit() or int(digits) == 0
+    return bool(value == 0)
+
+
+def _deployment(obj: Json) -> Errors:
+    spec = obj["spec"]
+    errors = _selected_template(spec, "deployment")
+    strategy = spec.get("strategy") or {}
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind == "Recreate":
+        if rolling is not None:
+            why = "may not be specified when strategy `type` is 'Recreate'"
+            errors.append(field_forbidden("spec.strategy.rollingUpdate", why))
+    elif kind == "RollingUpdate":
+        rolling = rolling or {}
+        at = "spec.strategy.rollingUpdate"
+        errors += percent_or_number(rolling.get("maxUnavailable", 0), f"{at}.maxUnavailable")
+        if isinstance(rolling.get("maxSurge"), str) and not re.fullmatch("[0-9]+%", rolling["maxSurge"]):
+            errors.append(field_invalid(f"{at}.maxSurge", rolling["maxSurge"], _PERCENT_RULE))
+        if _is_zero(rolling.get("maxUnavailable", 0)) and _is_zero(rolling.get("maxSurge", 0)):
+            why = "may not be 0 when `maxSurge` is 0"
+            errors.append(field_invalid(f"{at}.maxUnavailable", rolling.get("maxUnavailable", 0), why))
+    else:
+        shown = {"Type": kind or "", "RollingUpdate": None}
+        errors.append(field_not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate")))
+    errors += not_negative(spec, "spec", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        errors.append(field_invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+    return errors
+
+
+def _replica_set(obj: Json) -> Errors:
+    return _selected_template(obj["spec"], "replicaset", numbers=("minReadySeconds",))
+
+
+def _stateful_set(obj: Json) -> Errors:
+    spec = obj["spec"]
+    errors = one_of(spec, "spec", "podManagementPolicy", ("OrderedReady", "Parallel"))
+    kind = (spec.get("updateStrategy") or {}).get("type")
+    if kind not in ("RollingUpdate", "OnDelete"):
+        errors.append(
+            field_invalid("spec.updateStrategy", spec.get("updateStrategy"), "must be 'RollingUpdate' or 'OnDelete'")
+        )
+    return errors + _selected_template(spec, "statefulset", numbers=("minReadySeconds", "revisionHistoryLimit"))
+
+
+def _daemon_set(obj: Json) -> Errors:
+    numbers = ("minReadySeconds", "revisionHistoryLimit")
+    return _selected_template(obj["spec"], "daemonset", required=False, numbers=numbers)
+
+
+def _replication_controller(obj: Json) -> Errors:
+    spec = obj["spec"]
+    errors: Errors = []
+    if not spec.get("selector"):
+        errors.append(field_required("spec.selector"))
+    errors += not_negative(spec, "spec", "minReadySeconds", "replicas")
+    found = spec.get("template")
+    if found is None:
+        return [*errors, field_required("spec.template")]
+    given = (found.get("metadata") or {}).get("labels")
+    if spec.get("selector") and any((given or {}).get(k) != v for k, v in spec["selector"].items()):
+        why = "`selector` does not match template `labels`"
+        errors.append(field_invalid("spec.template.metadata.labels", given, why))
+    return errors + template(found, "spec.template")
+
+
+def _job_spec(spec: Json, at: str, *, selected: bool) -> Errors:
+    errors = not_negative(
+        spec,
+        at,
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "backoffLimitPerIndex",
+        "ttlSecondsAfterFinished",
+    )
+    errors += one_of(spec, at, "completionMode", ("NonIndexed", "Indexed"))
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
+        errors.append(field_required(f"{at}.completions", "when completion mode is Indexed"))
+    if selected and spec.get("manualSelector"):
+        if not spec.get("selector"):
+            errors.append(field_required(f"{at}.selector"))
+        else:
+            given = (spec.get("template") or {}).get("metadata", {}).get("labels")
+            if not selects(spec["selector"], given or {}):
+                why = "`selector` does not match template `labels`"
+                errors.append(field_invalid(f"{at}.template.metadata.labels", given, why))
+    return errors + template(spec.get("template") or {}, f"{at}.template", ("OnFailure", "Never"))
+
+
+def _job(obj: Json) -> Errors:
+    return _job_spec(obj["spec"], "spec", selected=True)
+
+
+def _cron_job(obj: Json) -> Errors:
+    spec = obj["spec"]
+    errors: Errors = []
+    schedule = spec.get("schedule", "")
+    if not schedule:
+        errors.append(field_required("spec.schedule"))
+    elif not schedule.startswith("@") and len(schedule.split()) != 5:
+        fields = schedule.split()
+        why = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+        errors.append(field_invalid("spec.schedule", schedule, why))
+    errors += one_of(spec, "spec", "concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    errors += not_negative(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    return errors + _job_spec(
+        (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec", selected=False
+    )
+
+
+def _keeps_selector(check: Check) -> CheckChange:
+    return lambda obj, old: [*immutable(obj, old, "spec.selector"), *check(obj)]
+
+
+_STATEFUL_MUTABLE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+
+
+def _stateful_set_update(obj: Json, old: Json) -> Errors:
+    errors = _stateful_set(obj)
+    new, was = obj["spec"], old["spec"]
+    if any(new.get(f) != was.get(f) for f in {**new, **was} if f not in _STATEFUL_MUTABLE):
+        why = (
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+        )
+        errors.append(field_forbidden("spec", why))
+    return errors
+
+
+def _job_update(obj: Json, old: Json) -> Errors:
+    errors = _job(obj)
+    new, was = obj["spec"], old["spec"]
+    for field in ("completions", "selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"):
+        elastic = field == "completions" and was.get("completionMode") == "Indexed"
+        if elastic and new.get("completions") == new.get("parallelism"):
+            continue
+        errors += immutable(obj, old, f"spec.{field}")
+    placed = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+    held, counted = was.get("suspend"), (old.get("status") or {}).get("startTime")
+    if new.get("template") != was.get("template"):
+        if not (held and not counted and _without(new["template"], placed) == _without(was["template"], placed)):
+            errors.append(field_invalid("spec.template", new["template"], "field is immutable"))
+    return errors
+
+
+def _without(found: Json, fields: Sequence[str]) -> Json:
+    spec = {key: value for key, value in found.get("spec", {}).items() if key not in fields}
+    meta = {k: v for k, v in found.get("metadata", {}).items() if k not in ("labels", "annotations")}
+    return {**found, "spec": spec, "metadata": meta}
+
+
+# ── who checks what ──────────────────────────────────────────────────────────────────────────────────────────
+
+CREATE: dict[str, Check] = {
+    "core.ReplicationController": _replication_controller,
+    "apps.Deployment": _deployment,
+    "apps.ReplicaSet": _replica_set,
+    "apps.StatefulSet": _stateful_set,
+    "apps.DaemonSet": _daemon_set,
+    "batch.Job": _job,
+    "batch.CronJob": _cron_job,
+}
+
+UPDATE: dict[str, CheckChange] = {
+    "apps.Deployment": _keeps_selector(_deployment),
+    "apps.ReplicaSet": _keeps_selector(_replica_set),
+    "apps.DaemonSet": _keeps_selector(_daemon_set),
+    "apps.StatefulSet": _stateful_set_update,
+    "batch.Job": _job_update,
+}
