@@ -8,7 +8,7 @@ import pytest
 
 from kubesched.assemble import profiles_of
 from kubesched.config.joining import joined
-from kubesched.config.plugin_files import plugins_in
+from kubesched.config.plugin_files import afresh, plugins_in
 from kubesched.config.registry import Registry
 from kubesched.config.schema import Configuration, PluginRef, Plugins, PluginSet, ProfileConfig
 from kubesched.framework.errors import ConfigError
@@ -107,3 +107,20 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
         registry.add_file(written(tmp_path, GOOD, "again.py"))
     with pytest.raises(ConfigError, match='a plugin called "NodeName" is there already'):
         registry.add_file(written(tmp_path, GOOD.replace("ZoneBudget", "NodeName"), "name.py"))
+
+
+def test_a_file_that_has_changed_is_read_again_and_the_one_at_work_stays(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("class Own:\n    def score(self, cycle, pod, node): return 1\n")
+    before = plugins_in(file)["Own"]
+    file.write_text("def (:\n")
+    with afresh(), pytest.raises(ConfigError, match=r"own\.py:1: cannot be imported"):
+        plugins_in(file)
+    assert plugins_in(file)["Own"] is before
+
+
+def test_a_file_that_ends_the_process_ends_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "ends.py"
+    file.write_text("import sys\nsys.exit(3)\n")
+    with pytest.raises(ConfigError, match=r"ends\.py:2: cannot be imported.*ends the process \(exit status 3\)"):
+        plugins_in(file)

@@ -155,9 +155,12 @@ def test_a_standby_is_ready_and_takes_over_when_the_leader_lets_go(
     second = start(elected(namespace))
     assert json.loads(second.cli("queue", "-o", "json").stdout)["leads"] is False
     assert f'leader_election_master_status{{name="{namespace}"}} 1.0' in first.ask("/metrics").body.decode()
+    assert first.said("Everything has been seen; scheduling begins")
+    assert not second.said("Everything has been seen; scheduling begins")
     assert first.terminate() == 0
     assert first.said("Stopped")[-1]["reason"] == "as asked"
     second.until_said("Talking to the API server", what="leading")
+    assert second.until_said("Everything has been seen; scheduling begins")["nodes"] >= 1
     client.create(pods, ours("after"))
     client.until(pods, "after", bound)
 
@@ -180,17 +183,25 @@ def test_when_the_leader_is_killed_under_load_no_pod_is_lost_or_bound_twice(
 
 
 def test_a_new_configuration_is_taken_up_on_hup_if_it_is_right(
-    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
+    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched], tmp_path: Path
 ) -> None:
     client, pods = real_cluster.client(), pods_of(namespace)
     make_node()
-    running = start()
+    plugin = tmp_path / "own.py"
+    plugin.write_text("class Own:\n    def score(self, cycle, pod, node): return 1\n")
+    running = start(flags=("--plugin", str(plugin)))
     pid, file = running.pid, running.folder / "config.yaml"
     text = file.read_text()
     file.write_text(text.replace("profiles:", "profilez:"))
     running.send(signal.SIGHUP)
     refused = running.until_said("The configuration cannot be used; going on with the old one")
     assert "profilez" in refused["err"]
+    file.write_text(text)
+    working = plugin.read_text()
+    plugin.write_text("def (:\n")
+    running.send(signal.SIGHUP)
+    wait_until(lambda: "own.py:1" in running.tail(), timeout=30, what="a word on the plugin")
+    plugin.write_text(working)
     file.write_text(text.replace(f"schedulerName: {NAME}", "schedulerName: renamed"))
     running.send(signal.SIGHUP)
     running.until_said("Starting kubesched", schedulers="renamed")

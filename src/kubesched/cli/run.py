@@ -21,6 +21,7 @@ from kubesched.config.document import document
 from kubesched.config.gates import features_of, gates_of
 from kubesched.config.joining import joined
 from kubesched.config.load import Loaded, Source, load_file
+from kubesched.config.plugin_files import afresh
 from kubesched.config.registry import Registry
 from kubesched.config.schema import Configuration
 from kubesched.config.validate import faults_in
@@ -157,7 +158,12 @@ def _from_flags(told: Told) -> Configuration:
 
 def _reloading(told: Told, plugins: tuple[str, ...]) -> Callable[[], object]:
     """Read everything again, to see whether it could be used."""
-    return lambda: _read(told, plugins)
+
+    def again() -> object:
+        with afresh():
+            return _read(told, plugins)
+
+    return again
 
 
 def _gates(told: Told) -> dict[str, bool]:

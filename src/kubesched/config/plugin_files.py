@@ -21,12 +21,13 @@ from kubesched.framework.errors import ConfigError
 from kubesched.framework.hooks import POINTS, check, name_of, points_of
 
 _OURS = Path(__file__).parents[1]
+_PREFIX = "kubesched_plugin_"
 
 
 def module_of(path: Path) -> types.ModuleType:
     """The module a file is.  Raises whatever its import raises."""
     path = path.resolve()
-    name = f"kubesched_plugin_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    name = f"{_PREFIX}{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -40,6 +41,16 @@ def module_of(path: Path) -> types.ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+@contextmanager
+def afresh() -> Iterator[None]:
+    """Within, every file is imported anew, for it may have changed; afterwards those at work are what they were."""
+    at_work = {name: sys.modules.pop(name) for name in [*sys.modules] if name.startswith(_PREFIX)}
+    try:
+        yield
+    finally:
+        sys.modules.update(at_work)
 
 
 def imported(name: str) -> types.ModuleType:

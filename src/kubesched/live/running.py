@@ -27,6 +27,7 @@ from kubesched.api.time import Duration, Instant
 from kubesched.assemble import build
 from kubesched.drive import drive
 from kubesched.drive.journal import VERSION, Head, Journal, unused
+from kubesched.drive.tap import Moment
 from kubesched.drive.world import World
 from kubesched.framework.errors import KubeschedError, WorldError
 from kubesched.framework.hooks import name_of
@@ -88,7 +89,7 @@ class Running:
         self.core.unsynced.update(self.world.client.waits_for)
         self.tap = self._tap()
         self._comparing: Comparing | None = None
-        self._signalled = False
+        self._signalled = self._synced = False
         self._answers = self._make_answers()
         try:
             self._port = None if wish.serve.port is None else Port(wish, self._answers, self.transport, writer)
@@ -173,9 +174,17 @@ class Running:
     def _tap(self) -> LiveTap:
         for name, profile in self.core.profiles.items():
             self.metrics.time(name, profile.plugins)
-        tap = LiveTap(self.core, self.writer.moment)
+        tap = LiveTap(self.core, self._first_view, self.writer.moment)
         Counting(self.metrics, tap)
         return tap
+
+    def _first_view(self, moment: Moment) -> None:
+        """Say once that everything has been seen; whoever has a lease to wait for has it now."""
+        if self._synced or self.core.unsynced:
+            return
+        self._synced = True
+        mirror = self.core.mirror
+        self.writer.say(logs.SYNCED, nodes=len(mirror.table.row_of), pods=len(mirror.pods))
 
     def _shadow(self) -> ShadowWorld:
         self._comparing = Comparing(self.core, self._compared)
