@@ -105,6 +105,13 @@ class DomainCounts:
         if code != ABSENT:
             self._counts(key)[code] += amount
 
+    def shift(self, key: str, code: int, amount: int) -> tuple[int, int]:
+        """Count something in a domain, by the number of its value; what was counted there before, and now."""
+        counts = self._counts(key)
+        before = counts.item(code)
+        counts[code] = before + amount
+        return before, before + amount
+
     def add_rows(self, key: str, rows: Amounts, amounts: Amounts) -> None:
         """Count something on many rows."""
         codes = self._table.label(key).codes[rows]
@@ -258,10 +265,9 @@ class Following:
         inside = self._inside[key]
         self._inside[key] = inside + more
         self._lost |= (inside > 0) is not (inside + more > 0)  # the key counts from now on, or no longer
-        self.domains.add(key, row, heavier)
-        now = self.domains.at(key, row)
+        before, now = self.domains.shift(key, code, heavier)
         if heavier:
-            moved.append(Moved(key, code, now - heavier, now))
+            moved.append(Moved(key, code, before, now))
 
 
 class Tally:

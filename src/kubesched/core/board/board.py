@@ -328,20 +328,22 @@ class Board:
         new[came] = True
         turned = len(came) + len(left)
         came_few, left_few = (came.tolist(), left.tolist()) if turned <= FEW else ([], [])
+        by_reach: dict[str, tuple[Rows, list[NodeInfo]]] = {}  # most columns are asked about the same rows
         for column in self._active_scores:
             name = column.tiers.name
             if name not in awake or column.tiers.plugin in anew:
                 column.fill(cycle, self.feasible)
                 continue
             if column.follows:
-                asked = joined(told.get(name, NO_ROWS), came)
+                asked, nodes = self._feasible_of(cycle, joined(told.get(name, NO_ROWS), came))
             else:
-                asked = joined(changed if column.reach == "node" else touched, strangers)
-            asked = asked[ok[asked]]
+                if column.reach not in by_reach:
+                    rows = joined(changed if column.reach == "node" else touched, strangers)
+                    by_reach[column.reach] = self._feasible_of(cycle, rows)
+                asked, nodes = by_reach[column.reach]
             if len(asked) + turned > FEW:
                 enough = column.ask(cycle, asked, came, left, new)
-            elif len(asked) or turned:
-                nodes = [NodeInfo(cycle.table, row) for row in asked.tolist()]
+            elif nodes or turned:
                 enough = column.ask_few(cycle, nodes, came_few, left_few)
             else:
                 continue
@@ -357,6 +359,13 @@ class Board:
             self._add_up(self.feasible)
         elif len(came):
             self._add_up(came)
+
+    def _feasible_of(self, cycle: Cycle, rows: Rows) -> tuple[Rows, list[NodeInfo]]:
+        """Those of some rows that are feasible; where they are few, also one by one."""
+        if not len(rows):
+            return rows, []
+        rows = rows[self.standing.ok[rows]]
+        return rows, [NodeInfo(cycle.table, row) for row in rows.tolist()] if len(rows) <= FEW else []
 
     def _add_up(self, rows: Rows) -> None:
         totals = np.full(len(rows), self.standing.base, dtype=np.int64)
