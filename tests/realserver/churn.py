@@ -34,7 +34,7 @@ SIZES = ("100m", "200m", "300m", "600m")  # 300m in the mean
 FULL = 1.04  # of all room, that the crowd asks for
 BINDING = r"POST \S*/binding "
 WRITES = r"(POST|PATCH|DELETE|PUT) \S*/(pods|events)"
-LEADS = f'leader_election_master_status{{name="{LEASE}"}} 1.0'.encode()
+LEADS = f'leader_election_master_status{{name="{LEASE}"}} 1.0'
 SOON = (("Content-Type", "application/json"), ("Retry-After", "1"))
 AN_HOUR = 3600.0
 
@@ -130,8 +130,9 @@ class Seat:
         self.clock = scene.folder / f"clock-{user}"
         skewed.write(self.clock, 0.0)
         self.running: Kubesched | None = None
-        self.memory: list[tuple[float, int, float]] = []  # when, process, MiB
+        self.memory: dict[int, list[float]] = {}  # MiB, second by second, by process, while it led
         self.rescued: dict[int, float] = {}  # by process
+        self.leads = False
         self.all: list[Kubesched] = []
 
     def start(self) -> None:
@@ -146,31 +147,24 @@ class Seat:
         self.all.append(one)
         one.launch()
 
-    @property
-    def leads(self) -> bool:
-        """Whether it says that it leads."""
-        if self.running is None or not self.running.alive:
-            return False
-        with suppress(OSError, AssertionError):
-            return LEADS in self.running.ask("/metrics").body
-        return False
-
     def look(self) -> None:
-        """Note how it does, and start another where it has ended."""
+        """Note how much it holds, and start another where it has ended."""
         one = self.running
         if one is None or not one.alive:
+            self.leads = False
             self.start()
-            return
-        with suppress(OSError, StopIteration):
-            status = Path(f"/proc/{one.pid}/status").read_text().splitlines()
-            kib = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-            self.memory.append((time.monotonic(), one.pid, kib / 1024))
+        elif self.leads:
+            with suppress(OSError, StopIteration):
+                status = Path(f"/proc/{one.pid}/status").read_text().splitlines()
+                kib = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+                self.memory.setdefault(one.pid, []).append(kib / 1024)
 
     def ask(self) -> None:
-        """How many pods the flush has woken, as far as it answers now."""
+        """Whether it leads, and how many pods the flush has woken, as far as it answers now."""
         if self.running is not None and self.running.alive:
             with suppress(OSError, AssertionError, TimeoutError):
-                self.rescued[self.running.pid] = rescued(self.running)
+                text = self.running.ask("/metrics").must_be(200).body.decode()
+                self.leads, self.rescued[self.running.pid] = LEADS in text, rescued(text)
 
 
 # ── what breaks ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,7 +178,6 @@ class Churn:
         self.seats = [Seat(scene, user) for user in USERS]
         self.crowd = Crowd(scene.client, size, seed)
         self.struck: Counter[str] = Counter()
-        self.settled = 0.0  # from when on no leader was ended
         self._undo: list[Callable[[], object]] = []
 
     def run(self) -> None:
@@ -210,9 +203,7 @@ class Churn:
         number = 0
         while (passed := time.monotonic() - began) < self.size.seconds:
             number += 1
-            ends = passed < self.size.seconds / 2
-            table = ENDING | LASTING if ends else LASTING
-            self.settled = time.monotonic() if ends else self.settled
+            table = ENDING | LASTING if passed < self.size.seconds / 2 else LASTING
             left = [name for name in left if name in table] or self.luck.sample(list(table), len(table))
             name = left.pop()
             table[name](self)
@@ -254,6 +245,8 @@ class Churn:
     @property
     def leader(self) -> Seat:
         """The seat that leads, or any."""
+        for seat in self.seats:
+            seat.ask()
         leading = [seat for seat in self.seats if seat.leads]
         return leading[0] if leading else self.luck.choice(self.seats)
 

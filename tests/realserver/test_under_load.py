@@ -129,5 +129,5 @@ def test_all_pods_end_bound_and_the_flush_saved_none_of_them(
         wait_until(lambda: len(scene.witness.placed()) == 40, timeout=60, what="the room to be used again")
     scene.until_all_bound(40)
     assert scene.witness.problems == []
-    assert rescued(scheduler) == 0
+    assert rescued(scheduler.ask("/metrics").must_be(200).body.decode()) == 0
     assert scheduler.alive
