@@ -69,6 +69,30 @@ class SharesItsTally:
         return FULL if cycle.get(Shared).counts[node.name] > 0 else SUCCESS
 
 
+class SparesBackwards:
+    """spare: brings those back first who were named last."""
+
+    def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS if node.pod_count < 2 else FULL
+
+    def spare(
+        self, cycle: Cycle, pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo]
+    ) -> Sequence[PodInfo] | Status:
+        return others[:-1]
+
+
+class SparesWhereItCannot:
+    """spare: does not notice that the pod would not pass even alone."""
+
+    def filter(self, cycle: Cycle, pod: PodInfo, node: NodeInfo) -> Status:
+        return unschedulable("node is closed") if node.unschedulable else SUCCESS
+
+    def spare(
+        self, cycle: Cycle, pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo]
+    ) -> Sequence[PodInfo] | Status:
+        return ()
+
+
 class NeverGivesBack:
     """reserve: what is reserved stays reserved."""
 
@@ -256,6 +280,8 @@ PLANTED: dict[type, str] = {
     DoesNotRemove: "dry runs",
     AddsTwice: "dry runs",
     SharesItsTally: "dry runs",
+    SparesBackwards: "spare",
+    SparesWhereItCannot: "spare",
     NeverGivesBack: "reserve",
     GivesBackTwice: "reserve",
     GivesBackOnce: "reserve",

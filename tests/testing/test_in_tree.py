@@ -78,6 +78,7 @@ OCCASIONS: dict[str, tuple[str, ...]] = {
     "events_to_register": ("fits at last",),
     "score": ("scored above 0", "told apart"),
     "board": ("decided by a board",),
+    "spare": ("spared",),
     "reserve": ("reserved",),
     "key": ("sorted",),
     "sign_pod": ("signed alike",),

@@ -58,7 +58,7 @@ def test_conformance_is_a_test_that_fails_with_the_report() -> None:
         conformance(HearsNothing)
     assert isinstance(caught.value, NotConformant)
     text = str(caught.value)
-    assert "conformance of HearsNothing: 1 of 12 rules broken" in text
+    assert "conformance of HearsNothing: 1 of 13 rules broken" in text
     assert "hints: A pod that was turned down is woken by whatever makes it fit." in text
     assert "expected  a hint of HearsNothing that answers QUEUE to that" in text
     assert "got       it sleeps on; HearsNothing listens to only the flush" in text

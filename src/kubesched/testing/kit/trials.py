@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubesched.cluster.nodeinfo import NodeInfo
@@ -16,11 +16,11 @@ from kubesched.framework.errors import KubeschedError
 from kubesched.framework.hooks import NodeSubset, Plugin
 from kubesched.framework.status import Status
 from kubesched.testing.kit import asking
-from kubesched.testing.kit.asking import about, ask, hear, shown
+from kubesched.testing.kit.asking import about, ask, call, hear, shown
 from kubesched.testing.kit.memory import state
 from kubesched.testing.kit.situation import Fault, Scene, World
 
-DRY_RUNS, RESERVE, ROOM = "dry runs", "reserve", "room"
+DRY_RUNS, SPARE, RESERVE, ROOM = "dry runs", "spare", "reserve", "room"
 
 
 # ── dry runs ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -109,6 +109,48 @@ def _answers(cycle: Cycle, names: list[str]) -> dict[str, Status]:
         with Trial(cycle.table) as trial:
             said[name] = _judged(cycle, NodeInfo(cycle.table, cycle.table.row_of[name]), trial, "filter")
     return said
+
+
+def spare(scene: Scene) -> None:
+    """Those spare cannot bring back are those that trying, one by one, cannot bring back."""
+    plugin, cycle = scene.plugin, scene.world.cycle()
+    _, nodes = asking.pre_filter(plugin, cycle, cycle.nodes)
+    cycle.judge = runner.Examiner(scene.alone)
+    for node in nodes or ():
+        others = tuple(node.pods)[:: -1 if scene.situation.pick % 2 else 1]
+        if not others:
+            continue
+        wanted = _by_trying(cycle, node, others)
+        got = call(plugin, "spare", cycle, cycle.pod, node, others)
+        where = f"{about(plugin, 'spare')}, about node {node.name} and {_keys(others)}"
+        if isinstance(wanted, Status) or isinstance(got, Status):
+            told = asking.settled(got) if isinstance(got, Status) else got
+            if told != wanted:
+                raise Fault(SPARE, where, f"{shown(wanted)}, as filter says with them gone", shown(told))
+        elif [pod.uid for pod in got] != [pod.uid for pod in wanted]:
+            raise Fault(SPARE, where, f"{_keys(wanted)}, as trying says", _keys(got))
+        else:
+            scene.saw("spared", len(others) - len(wanted))
+
+
+def _by_trying(cycle: Cycle, node: NodeInfo, others: Sequence[PodInfo]) -> list[PodInfo] | Status:
+    left = []
+    with Trial(cycle.table) as trial:
+        for other in others:
+            trial.evict(other, node.name)
+        status = _judged(cycle, node, trial, "remove_pod")
+        if not status.ok:
+            return status
+        for other in others:
+            trial.place(other, node.name)
+            if not _judged(cycle, node, trial, "add_pod").ok:
+                trial.evict(other, node.name)
+                left.append(other)
+    return left
+
+
+def _keys(pods: Sequence[PodInfo]) -> str:
+    return ", ".join(pod.key for pod in pods) or "nobody"
 
 
 # ── reserve ──────────────────────────────────────────────────────────────────────────────────────────────────
