@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -109,21 +109,8 @@ def test_a_victim_is_evicted_and_its_preemptor_bound(
 # ── the way is broken ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture(scope="module")
-def _breakable(real_binaries: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
-    with RealCluster(tmp_path_factory.mktemp("breakable")) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(_breakable: RealCluster) -> Iterator[RealCluster]:
-    """A cluster whose servers may be stopped; its tests share it one after the other, and each finds it empty."""
-    yield _breakable
-    _breakable.client().delete(DEFAULT, grace=0)
-    _breakable.client().delete("/api/v1/nodes")
-
-
-def test_after_a_gap_that_was_compacted_away_the_view_is_what_is_there(cluster: RealCluster) -> None:
+def test_after_a_gap_that_was_compacted_away_the_view_is_what_is_there(own_cluster: MakeCluster) -> None:
+    cluster = own_cluster(Options())
     client, proxy = cluster.client(), cluster.proxy(ends_tls=False)
     client.create("/api/v1/nodes", node("n1"))
     for name in ("stays", "goes", "changes"):
@@ -146,20 +133,6 @@ def test_after_a_gap_that_was_compacted_away_the_view_is_what_is_there(cluster: 
     assert set(scheduler.core.mirror.pods) == {f"default/{name}" for name in ("stays", "changes", "new")}
 
 
-def test_a_server_that_is_stopped_and_started_is_found_again(cluster: RealCluster) -> None:
-    client = cluster.client()
-    client.create("/api/v1/nodes", node("n1"))
-    with running(cluster) as scheduler:
-        scheduler.until(lambda: not scheduler.core.unsynced)
-        client.create(DEFAULT, pod("before"))
-        cluster.apiserver.stop()
-        scheduler.until(lambda: "unreachable" in scheduler.what())
-        cluster.apiserver.start()
-        client.create(DEFAULT, pod("after"))
-        scheduler.until(lambda: bool(node_of(client, f"{DEFAULT}/before") and node_of(client, f"{DEFAULT}/after")))
-        scheduler.until(lambda: same_view(scheduler, client))
-
-
 def test_streams_cut_at_any_byte_lose_nothing(real_cluster: RealCluster, namespace: str, make_node: MakeNode) -> None:
     client, pods, proxy = real_cluster.client(), f"/api/v1/namespaces/{namespace}/pods", real_cluster.proxy()
     make_node(pods="500")
@@ -173,18 +146,6 @@ def test_streams_cut_at_any_byte_lose_nothing(real_cluster: RealCluster, namespa
             scheduler.until(lambda i=i: all(node_of(client, f"{pods}/web-{i}-{j}") for j in range(3)))  # type: ignore[misc]
             proxy.forget(order)
         scheduler.until(lambda: same_view(scheduler, client))
-
-
-def test_a_certificate_of_a_new_authority_is_followed_without_a_restart(cluster: RealCluster) -> None:
-    client = cluster.client()
-    client.create("/api/v1/nodes", node("n1"))
-    with running(cluster) as scheduler:
-        scheduler.until(lambda: not scheduler.core.unsynced)
-        cluster.rotate_serving_certificate(new_authority=True)
-        cluster.apiserver.stop()  # so that every connection has to be made anew
-        cluster.apiserver.start()
-        cluster.client().create(DEFAULT, pod("web"))
-        scheduler.until(lambda: node_of(cluster.client(), f"{DEFAULT}/web") == "n1")
 
 
 def test_a_token_that_is_replaced_on_disk_is_taken_up_when_the_old_one_is_refused(

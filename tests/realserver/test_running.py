@@ -165,23 +165,6 @@ def test_a_standby_is_ready_and_takes_over_when_the_leader_lets_go(
     client.until(pods, "after", bound)
 
 
-def test_when_the_leader_is_killed_under_load_no_pod_is_lost_or_bound_twice(
-    real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched]
-) -> None:
-    client, pods = real_cluster.client(), pods_of(namespace)
-    nodes = [make_node(cpu="8") for _ in range(5)]
-    first = start(elected(namespace))
-    first.until_said("Talking to the API server", what="leading")
-    second = start(elected(namespace))
-    for at in range(30):
-        client.create(pods, ours(f"web-{at}", containers=asking("1")))
-        if at == 15:
-            first.send(signal.SIGKILL)
-    second.until_said("Talking to the API server", what="leading")
-    places = [client.until(pods, f"web-{at}", bound)["spec"]["nodeName"] for at in range(30)]
-    assert all(places.count(node) <= 8 for node in nodes)
-
-
 def test_a_new_configuration_is_taken_up_on_hup_if_it_is_right(
     real_cluster: RealCluster, namespace: str, make_node: MakeNode, start: Callable[..., Kubesched], tmp_path: Path
 ) -> None:
