@@ -136,7 +136,7 @@ BREAKERS: dict[str, Callable[[Patch], None]] = {
     "S7": MUTANTS["BM-08"].bring_back,
     "S8": MUTANTS["BM-27"].bring_back,
     "S9": lowest_first,
-    "S10": MUTANTS["BM-43"].bring_back,
+    "S10": MUTANTS["BM-41"].bring_back,
     "S11": promises_to_the_bound,
     "S12": MUTANTS["BM-42"].bring_back,
     "S15": goes_back_in_time,
@@ -148,6 +148,6 @@ BREAKERS: dict[str, Callable[[Patch], None]] = {
     "L1": MUTANTS["BM-19"].bring_back,
     "L1'": wakes_by_the_flush_alone,
     "L2": says_nothing,
-    "L3": MUTANTS["BM-09"].bring_back,
+    "L3": MUTANTS["BM-28"].bring_back,
 }
 """Law → what breaks it."""

@@ -14,7 +14,7 @@ from kubesched.fuzz.play import play
 
 def broken_by(mutant: Mutant, seed: int) -> Broken | None:
     """The law a mutant breaks when a seed is played."""
-    plan = draw(seed)
+    plan = draw(seed, mutant.mode)
     if not mutant.needs(plan):
         return None
     with pytest.MonkeyPatch.context() as patch:
@@ -26,7 +26,7 @@ def hunt(mutant: Mutant, first: int, upto: int) -> tuple[int, Broken] | None:
     """The first seed that finds it."""
     for seed in range(first, first + upto):
         broken = broken_by(mutant, seed)
-        if broken is not None and play(draw(seed)).broken is None:
+        if broken is not None and play(draw(seed, mutant.mode)).broken is None:
             return seed, broken
     return None
 

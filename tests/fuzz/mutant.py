@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.fuzz import needing
 
+from kubesched.fuzz.drawing import Mode
 from kubesched.fuzz.plan import Plan
 
 Patch = pytest.MonkeyPatch
@@ -24,17 +25,18 @@ class Mutant(NamedTuple):
     story: str
     bring_back: Callable[[Patch], None]
     needs: Callable[[Plan], bool]
+    mode: Mode
 
 
 MUTANTS: dict[str, Mutant] = {}
 
 
 def mutant(
-    name: str, story: str, needs: Callable[[Plan], bool] = needing.anything
+    name: str, story: str, needs: Callable[[Plan], bool] = needing.anything, mode: Mode = "random"
 ) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
     def listed(bring_back: Callable[[Patch], None]) -> Callable[[Patch], None]:
         assert name not in MUTANTS, f"{name} is there twice"
-        MUTANTS[name] = Mutant(name, story, bring_back, needs)
+        MUTANTS[name] = Mutant(name, story, bring_back, needs, mode)
         return bring_back
 
     return listed

@@ -184,6 +184,8 @@ class _Artist:
         found: list[Happening] = [Remove(at=end, kind="Node", key=name) for name in dict.fromkeys(lost)]
         if "crashes" in self._faults and luck.random() < 0.3:
             found.append(Crash(at=end, effects=luck.randrange(5), down=luck.choice((1, 5_000))))
+        if self._theme.wire == "elected" and "news" in self._faults and luck.random() < 0.7:
+            found.append(Gap(at=self._until // 4, kind="Lease", lasting=self._until))
         return found + herd
 
     def _news_harm(self) -> Happening:

@@ -1,0 +1,32 @@
+"""Which seed finds which mutant, and which bugs of the list cannot be had here.
+
+`python -m tests.fuzz.hunt` looks for the seeds anew; they change when what is drawn changes.
+"""
+
+FOUND: dict[str, int] = {}
+"""Mutant → the first seed, from 1 on, that finds it."""
+
+LAW_FOUND: dict[str, int] = {
+    **dict.fromkeys(("S2", "S3", "S4", "S5", "S11", "S15", "S16", "S18", "Q6", "L2"), 1),
+    "S17": 2, "S9": 2, "S7": 3, "S8": 3, "L1": 3, "L1'": 3, "L3": 11, "S1b": 11, "Q": 15, "S1a": 34,
+}
+"""Law → a seed at which its breaker is noticed."""
+
+NOT_APPLYING: dict[str, str] = {
+    "BM-35": (
+        "two schedulers that preempt for ever (#130429): each of them is right by what it knows, so no line could be "
+        "wrong; how often one pod may choose victims is bounded by the judge (S8) and by its backoff"
+    ),
+    "BM-36": (
+        "groups that hold each other's room at permit (scheduler-plugins#117): no plugin here schedules groups; "
+        "whoever is held at permit is let go after fifteen minutes at the latest"
+    ),
+    "BM-46": (
+        "a deadlock with a Lease that is still renewed (rackerlabs/spot#384): the thread that decides is the thread "
+        "that renews, so whoever hangs loses the Lease"
+    ),
+}
+"""Bugs of the list that have no mutant, and why."""
+
+LISTED = [f"BM-{number:02}" for number in (*range(1, 37), *range(40, 48))]
+"""The bugs that must be found or named."""
