@@ -204,6 +204,14 @@ def test_a_pod_is_resized_as_a_whole_too() -> None:
     assert pod(ONE, resources=whole(cpu="4"), status=status).usage["cpu"] == 4000
 
 
+def test_a_resize_of_the_whole_pod_counts_for_what_its_spec_names() -> None:
+    status = {"resources": whole(cpu="3", memory="1Gi")}
+    assert pod(ONE, resources=whole(memory="2Gi"), status=status).usage == {"cpu": 1000, "memory": 2 << 30}
+    assert pod(ONE, resources={"requests": {}}, status=status).usage == pod(ONE).usage
+    refused = {**status, "conditions": INFEASIBLE}
+    assert pod(ONE, resources=whole(**{"hugepages-2Mi": "2Mi"}), status=refused).usage["hugepages-2Mi"] == 0
+
+
 # ── ports ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -264,12 +264,12 @@ def pod_requests(
     _raise(total, peak)
 
     if pod_level and spec.resources is not None:
-        wants = _amounts(spec.resources.requests)
+        wants = named = _amounts(spec.resources.requests)
         if status:
             wants = _resized(wants, pod.status.resources, pod.status.allocated_resources, infeasible)
-        for name, amount in wants.items():
+        for name in named:
             if name in (CPU, MEMORY) or name.startswith("hugepages-"):
-                total[name] = amount
+                total[name] = wants.get(name, 0)
     if spec.overhead:
         _add(total, _amounts(spec.overhead))
     return total
