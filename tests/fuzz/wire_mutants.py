@@ -48,7 +48,12 @@ def bm_41(patch: Patch) -> None:
     patch.setattr(Barrier, "passed", property(lambda self: self.begun))
 
 
-@mutant("BM-42", "the Lease is lost, and the scheduler goes on (#81306, #23731, #44887)", needing.lease_out_of_reach, "liveness")
+@mutant(
+    "BM-42",
+    "the Lease is lost, and the scheduler goes on (#81306, #23731, #44887)",
+    needing.lease_out_of_reach,
+    "liveness",
+)
 def bm_42(patch: Patch) -> None:
     patch.setattr(Elector, "_lose", nothing)
     patch.setattr(Elector, "leads_until", property(lambda self: Instant(1 << 62)))
