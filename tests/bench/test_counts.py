@@ -27,11 +27,11 @@ LIMITS = {  # hook calls, rows asked about, and calls of functions: per pod
     "basic": (10, 30, 500),
     "spread": (12, 71, 775),
     "softspread": (13, 34, 585),
-    "antiaffinity": (11, 47, 710),
-    "affinity": (14, 138, 825),
-    "prefaffinity": (14, 48, 680),
+    "antiaffinity": (11, 47, 700),
+    "affinity": (14, 138, 800),
+    "prefaffinity": (14, 48, 665),
     "nodeaffinity": (10, 28, 510),
-    "mixed": (30, 542, 1_440),
+    "mixed": (30, 542, 1_400),
     "unique": (52, 2_700, 1_540),
 }
 BLOCKS_KEPT = {"basic": 30, "mixed": 76}  # blocks of memory that a placed pod leaves behind

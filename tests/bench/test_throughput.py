@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubesched.bench.throughput import WrongOutcome, loaded, measure, percentile, place_all, verify
+from kubesched.bench.throughput import WrongOutcome, loaded, measure, percentile, place_all, quickest, verify
 from kubesched.bench.workload import WORKLOADS, Placement, nodes_of, pods_of
 
 NODES, PODS = 30, 24
@@ -72,3 +72,7 @@ def test_a_workload_finds_what_is_wrong(workload: str) -> None:
 @pytest.mark.parametrize(("laps", "percent", "expected"), [([5, 1, 3], 50, 3), ([5, 1, 3], 99, 5), ([4], 50, 4)])
 def test_a_percentile_is_one_of_the_laps(laps: list[int], percent: int, expected: int) -> None:
     assert percentile(laps, percent) == expected
+
+
+def test_a_pod_is_as_quick_as_in_its_quickest_run() -> None:
+    assert quickest([[5_000, 1_000], [2_000, 3_000]]) == 1.5
