@@ -17,9 +17,9 @@ from typing import Any
 
 from kubesched.api.time import Instant, format_rfc3339
 from kubesched.apiserver import codec, jsonpath, schema, structural, tables
+from kubesched.apiserver.cells import Row
 from kubesched.apiserver.kinds import STATUS_VERBS, Conversion, Registry, Resource, ScalePaths, Subresource
 from kubesched.apiserver.negotiation import JSON, PROTOBUF, YAML
-from kubesched.apiserver.printers import Row
 from kubesched.apiserver.requests import Request
 from kubesched.apiserver.status import FieldError, bad_request, unsupported_media_type
 from kubesched.apiserver.store import Store

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from kubesched.apiserver import codec, patching
+from kubesched.apiserver.cells import selector_text
 from kubesched.apiserver.kinds import Resource, ScalePaths
 from kubesched.apiserver.objects import Objects
 from kubesched.apiserver.options import WriteOptions, write_options
-from kubesched.apiserver.printers import selector_text
 from kubesched.apiserver.requests import Request, Response, encode
 from kubesched.apiserver.status import ApiError, field_invalid, internal, invalid
 from kubesched.apiserver.store import Stored

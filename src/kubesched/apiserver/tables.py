@@ -10,7 +10,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from kubesched.apiserver import jsonpath, printers
+from kubesched.apiserver import jsonpath, printers, printers_workload
+from kubesched.apiserver.cells import Row, since
 from kubesched.apiserver.kinds import Resource
 
 Json = dict[str, Any]
@@ -51,7 +52,7 @@ def table(resource: Resource, objects: Sequence[Json], meta: Json, include: str,
     for obj in objects:
         entry: Json = {"cells": row(obj, now)}
         if resource.shape == "core.Pod":
-            conditions = printers.pod_conditions(obj)
+            conditions = printers_workload.pod_conditions(obj)
             if conditions:
                 entry["conditions"] = conditions
         entry["object"] = _included(obj, include)
@@ -93,7 +94,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def custom_columns(declared: Sequence[Json]) -> tuple[tuple[Json, ...], printers.Row]:
+def custom_columns(declared: Sequence[Json]) -> tuple[tuple[Json, ...], Row]:
     """Columns and row function from a definition's additionalPrinterColumns."""
     head = columns("!Name")
     found = [
@@ -113,7 +114,7 @@ def custom_columns(declared: Sequence[Json]) -> tuple[tuple[Json, ...], printers
         for path, kind in paths:
             cell = custom_cell(list(jsonpath.values(obj, path)), kind)
             if kind == "date" and cell is not None:
-                cell = printers.since(cell, now) if isinstance(cell, str) else None
+                cell = since(cell, now) if isinstance(cell, str) else None
             cells.append(cell)
         return cells
 
