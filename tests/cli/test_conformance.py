@@ -49,7 +49,7 @@ def test_a_difference_fails_and_says_where(recorded: Any, capsys: pytest.Capture
 
     out = capsys.readouterr().out
     assert "1 of 2 cases agree" in out
-    assert 'differs  preemption-1  team-a/p0  feasible: expected ["nowhere"], got []' in out
+    assert 'differs  preemption-1  team-a/p0  feasible: expected ["nowhere"], got nothing' in out
 
 
 def test_only_the_first_differences_are_shown(recorded: Any, capsys: pytest.CaptureFixture[str]) -> None:
