@@ -199,7 +199,10 @@ def test_what_happened_is_written_down_and_comes_out_the_same_again(
 ) -> None:
     client, pods, node = real_cluster.client(), pods_of(namespace), make_node(cpu="1")
     journal = tmp_path / "run.jsonl"
-    running = start(flags=("--journal", str(journal)))
+    plugin = tmp_path / "own.py"
+    plugin.write_text("class Own:\n    def score(self, cycle, pod, node): return 1\n")
+    own = ("--plugin", str(plugin))
+    running = start(flags=("--journal", str(journal), *own))
     client.create(pods, ours("web"))
     client.create(pods, ours("big", containers=asking("99")))
     client.until(pods, "web", bound)
@@ -211,7 +214,8 @@ def test_what_happened_is_written_down_and_comes_out_the_same_again(
     told = ""
     for path in (journal, journal.with_name("run.jsonl.1")):
         assert path.stat().st_mode & 0o077 == 0
-        replayed = running.cli("replay", str(path), "--story", f"{namespace}/web", "--explain", f"{namespace}/big")
+        about = ("--story", f"{namespace}/web", "--explain", f"{namespace}/big")
+        replayed = running.cli("replay", str(path), *own, *about)
         assert replayed.returncode == 0, replayed.stdout + replayed.stderr
         assert "Insufficient cpu" in replayed.stdout
         told += replayed.stdout

@@ -94,14 +94,14 @@ def run(
     for note in (*loaded.notes, *notes(told)):
         writer.say(logs.NOTED, note=note)
     if "write-config-to" in told:
-        profiles = profiles_of(loaded.configuration, features=features, registry=registry)
-        _write_config(Path(told["write-config-to"]), document(loaded.configuration, profiles))
+        _write_config(Path(told["write-config-to"]), _whole(loaded, features, registry))
         return
     wish = Wish(
         configuration=loaded.configuration,
         features=features,
         registry=registry,
-        said=plain(loaded.source.tree or {}),
+        # Plugins that joined on the command line are not in the file; a journal must know of them.
+        said=_whole(loaded, features, registry) if plugins else plain(loaded.source.tree or {}),
         gates=_gates(told),
         master=told.get("master", ""),
         insecure=insecure,
@@ -169,6 +169,12 @@ def _reloading(told: Told, plugins: tuple[str, ...]) -> Callable[[], object]:
 def _gates(told: Told) -> dict[str, bool]:
     listed = (one.removeprefix("kube:") for one in told.get("feature-gates", ()))
     return gates_of(",".join(listed))
+
+
+def _whole(loaded: Loaded, features: Features, registry: Registry) -> dict[str, Any]:
+    """The configuration with everything said."""
+    profiles = profiles_of(loaded.configuration, features=features, registry=registry)
+    return document(loaded.configuration, profiles)
 
 
 def _write_config(path: Path, whole: dict[str, Any]) -> None:
