@@ -1,4 +1,4 @@
-"""Every plugin kubesched ships keeps the contract, with and without arguments, and had occasion to break it."""
+"""Every in-tree plugin keeps the contract, with and without arguments, and had occasion to break it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from kubesched.api.objects import ObjectMeta
 from kubesched.config.registry import Registry
 from kubesched.framework.features import Features
 from kubesched.plugins import IN_TREE
-from kubesched.plugins.contrib import CONTRIB
-from kubesched.plugins.contrib.node_crd_resource_fit import ClusterScopedResource, ClusterScopedResourceSpec
 from kubesched.plugins.node_resources_fit import NodeResourcesFit
 from kubesched.testing import conformance
 from kubesched.testing.kit.dice import seeded
@@ -53,22 +50,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "InterPodAffinity, heavy": ("InterPodAffinity", {"hardPodAffinityWeight": 100}),
     "InterPodAffinity, ignoring": ("InterPodAffinity", {"ignorePreferredTermsOfExistingPods": True}),
     "PodTopologySpread, list": ("PodTopologySpread", {"defaultingType": "List", "defaultConstraints": [HARD]}),
-    "ScoreByLabel, disk": ("ScoreByLabel", {"labelKey": "size"}),
 }
 
-OFFERS = [
-    ClusterScopedResource(
-        metadata=ObjectMeta(name=name, uid=f"uid-of-{name}"),
-        spec=ClusterScopedResourceSpec(resources_filter=enabled, resources_score={"cpu": score}),
-    )
-    for name in ("n1", "n2")
-    for enabled, score in (({}, 5), ({"cpu": True}, 200), (dict.fromkeys((*RESOURCES, "hugepages-2Mi"), True), -1))
-]
 HOW: dict[str, dict[str, Any]] = {
     "DefaultPreemption": {"beside": (NodeResourcesFit,), "about": ("priority",)},
     "DynamicResources": {"about": ("resources", "claims")},
-    "NodeCRDResourceFit": {"objects": OFFERS},
-    "SampleFilter": {"labels": {"cpu": ("true", "false")}},
     **{name: {"about": ("storage",)} for name in IN_TREE if "Volume" in name},
 }
 
@@ -96,7 +82,7 @@ def plugin_of(name: str) -> Any:
     return Registry().get(name)
 
 
-@pytest.mark.parametrize("name", [*IN_TREE, *CONTRIB, *VARIANTS])
+@pytest.mark.parametrize("name", [*IN_TREE, *VARIANTS])
 def test_it_keeps_the_contract(name: str) -> None:
     base, args = VARIANTS.get(name, (name, None))
     cls = plugin_of(base)

@@ -9,14 +9,15 @@ import pytest
 from kubesched.config.registry import Registry
 from kubesched.testing import conformance
 
-OFFERS = [
+OFFERS: list[dict[str, Any]] = [  # each in two versions, so that one becomes the other
     {
         "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
         "kind": "ClusterScopedResource",
         "metadata": {"name": f"n{number}"},
-        "spec": {"resourcesFilter": {"cpu": True, "memory": number % 2 == 0}, "resourcesScore": {"cpu": number * 10}},
+        "spec": {"resourcesFilter": {"cpu": cpu, "memory": number % 2 == 0}, "resourcesScore": {"cpu": score}},
     }
     for number in range(1, 4)
+    for cpu, score in ((True, number * 10), (number == 1, 200 - 100 * number))
 ]
 
 SEEN = {  # what must have happened for the answer to mean anything
