@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from kubesched.api.objects import Pod
 from kubesched.api.time import Instant, seconds
-from kubesched.assemble import default_profile
+from kubesched.assemble import build, default_profile
+from kubesched.cli.replay import core_of
 from kubesched.config.registry import Registry
 from kubesched.core.core import Core
 from kubesched.core.messages import Completed, EffectId, Observed, Synced, Tick
@@ -211,6 +213,21 @@ def test_a_line_is_on_disk_before_its_event_is_handled(tmp_path: Path):
     journal.append(Instant(1), Observed(Pod()))
     assert len(lines(tmp_path / "j")) == 2
     journal.close()
+
+
+def test_how_long_a_pod_may_sleep_is_part_of_the_account(tmp_path: Path) -> None:
+    """A pod that fits nowhere, and a flush that comes after a minute instead of five."""
+
+    path = tmp_path / "run.jsonl"
+    wants = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9"}}}]}
+    with Simulation(build(parked_max=seconds(60)), journal=path) as simulation:
+        simulation.client.create({"kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"pods": "9"}}})
+        simulation.client.create({"kind": "Pod", "metadata": {"name": "web"}, "spec": wants})
+        simulation.run(until=seconds(200))
+    head = Reading(path).head
+    replay(Reading(path), core_of(structs.replace(head, parked_max=seconds(60)), path, tmp_path))
+    with pytest.raises(Divergence, match="at 2026-01-01T00:01:30"):  # which is when the flush came
+        replay(Reading(path), core_of(head, path, tmp_path))
 
 
 def test_kinds_that_only_the_plugins_know_are_replayed_too(tmp_path: Path) -> None:

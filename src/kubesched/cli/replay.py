@@ -11,7 +11,7 @@ from typing import get_args
 import click
 
 from kubesched.api.time import Duration, Instant, format_duration, format_nano, parse_duration, parse_rfc3339
-from kubesched.assemble import build
+from kubesched.assemble import PARKED_MAX, build
 from kubesched.cli.listening import Listening, counted, explain, story_of, verbose
 from kubesched.cli.plugging import classes_in, plugin_files
 from kubesched.config.gates import features_of
@@ -141,6 +141,7 @@ def core_of(head: Head, path: Path, folder: Path, plugins: Mapping[str, PluginCl
             tie=rules[head.tie],
             seed=head.seed,
             wait_for=head.wait_for,
+            parked_max=Duration(head.parked_max) if head.parked_max else PARKED_MAX,
         )
     except UnknownPlugin as error:
         raise JournalError(f"{path}:1: its head cannot be used: {error}; name its file with --plugin") from None

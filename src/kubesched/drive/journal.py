@@ -46,6 +46,7 @@ class Head(Struct, frozen=True, omit_defaults=True):
         features: feature gates that were set, by the names Kubernetes gives them.
         wait_for: kinds whose first complete view is waited for.
         plugins: per profile the names of its plugins, to tell a core that cannot be built from `config` alone.
+        parked_max: for how many nanoseconds a pod may sleep; 0 for as long as it may where nothing is said.
     """
 
     journal: int
@@ -55,6 +56,7 @@ class Head(Struct, frozen=True, omit_defaults=True):
     features: dict[str, bool] = {}
     wait_for: tuple[str, ...] = ()
     plugins: dict[str, tuple[str, ...]] = {}
+    parked_max: int = 0
 
 
 class Entry(Struct, frozen=True):

@@ -215,6 +215,7 @@ class Running:
             features=wish.gates,
             wait_for=tuple(sorted(self.core.unsynced)),
             plugins=plugins,
+            parked_max=wish.parked_max,
         )
 
     def _needed(self) -> list[Needed]:
