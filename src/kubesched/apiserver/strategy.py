@@ -15,7 +15,7 @@ from typing import Any
 from kubesched.api import quantity
 from kubesched.api.time import Instant, format_rfc3339
 from kubesched.apiserver import crd_rules, schema
-from kubesched.apiserver.defaulting import container_requests
+from kubesched.apiserver.defaulting_pod import container_requests
 from kubesched.apiserver.kinds import Resource
 
 Json = dict[str, Any]
