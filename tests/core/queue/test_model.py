@@ -291,6 +291,18 @@ class QueueAgainstModel(RuleBasedStateMachine):
         if event != NODE_LABEL:  # nobody registered that
             self.model.happens(event, about, self.model.at("Parked") + self.model.at("Gated"))
 
+    @precondition(lambda self: self.taken)
+    @rule(
+        number=st.integers(0, 9),
+        event=st.sampled_from((NODE_ADD, PVC_ADD)),
+        pending=st.sampled_from(("Picky", "Broken")),
+        who=REJECTORS,
+    )
+    def put_back_after_news(self, number: int, event: ClusterEvent, pending: str, who: frozenset[str]) -> None:
+        """What happens while somebody outside is waited for decides how the pod comes back."""
+        self.notify(event, "good")
+        self.put_back(number, who, frozenset({pending}))
+
     @precondition(lambda self: self.model.pods)
     @rule(number=st.integers(0, 9))
     def activate(self, number: int) -> None:
