@@ -31,10 +31,10 @@ _NOT_SENT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeri
 
 
 class Question(NamedTuple):
-    """A cluster, and a pod to place in it."""
+    """A cluster, and pods of which to place one: the API server may refuse some."""
 
     objects: list[Json]
-    pod: Json
+    pods: list[Json]
     config: Json | None
 
 
@@ -70,9 +70,10 @@ def draw(seed: int) -> Question:
             raw["spec"]["nodeName"] = luck.choice(names)
         # No two the same: between victims alike kube-scheduler would choose by chance.
         raw["status"] = {"phase": "Running", "startTime": f"2026-01-01T{number // 60:02d}:{number % 60:02d}:00Z"}
-    pod = luck.choice(third.pods)
-    pod["metadata"]["name"] = ASKED
-    return Question([*NAMESPACES, *rest, *nodes, *placed], pod, base.config)
+    pods = luck.sample(third.pods, len(third.pods)) + luck.sample(base.pods, len(base.pods))
+    for raw in pods:
+        raw["metadata"]["name"] = ASKED
+    return Question([*NAMESPACES, *rest, *nodes, *placed], pods, base.config)
 
 
 # ── on the API server ────────────────────────────────────────────────────────────────────────────────────────

@@ -26,9 +26,10 @@ from kubesched.testing.parity import Case, decide
 
 _FIRST, _, _LAST = os.environ.get("KUBESCHED_DECISION_SEEDS", "1-10").partition("-")
 SEEDS = range(int(_FIRST), int(_LAST or _FIRST) + 1)
-# Priorities come from classes, claims and volumes are let go, and nobody waits for controllers that do not run here.
-WITHOUT = ("ServiceAccount", "TaintNodesByCondition", "Priority", "StorageObjectInUseProtection")
+# No class has to be there for a priority or an overhead, and nobody waits for controllers that do not run here.
+WITHOUT = ("ServiceAccount", "TaintNodesByCondition", "Priority", "RuntimeClass", "StorageObjectInUseProtection")
 PODS = KNOWN["Pod"]
+SELECTED = "volume.kubernetes.io/selected-node"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def test_kube_scheduler_decides_the_same(cluster: RealCluster, seed: int) -> Non
     scheduler = cluster.start_scheduler(question.config)
     try:
         objects = gathered(client)
-        decided, made = _first_decision(client, question.pod)
+        decided, made = _first_decision(client, question.pods)
         ours = [decide(Case(str(seed), objects, [made], question.config), tier).decisions[0] for tier in TIERS]
         for own in ours:
             _agree(client, decided, own)
@@ -58,11 +59,16 @@ def test_kube_scheduler_decides_the_same(cluster: RealCluster, seed: int) -> Non
 TIERS: tuple[Any, ...] = ("scalar", "vector")
 
 
-def _first_decision(client: Client, wanted: Json) -> tuple[Json, Json]:
-    """Create the pod; it as kube-scheduler has decided about it, and as it was made."""
-    namespace = wanted["metadata"]["namespace"]
-    made = client.create(PODS.path(namespace), sendable(wanted))
+def _first_decision(client: Client, wanted: list[Json]) -> tuple[Json, Json]:
+    """Create the first that may be made; it as kube-scheduler has decided about it, and as it was made."""
+    asked = (client.request("POST", PODS.path(raw["metadata"]["namespace"]), sendable(raw)) for raw in wanted)
+    made = next(answer.json for answer in asked if answer.status == 201)
+    namespace = made["metadata"]["namespace"]
     version = made["metadata"]["resourceVersion"]
+    if made["spec"].get("volumes"):
+        # Nobody makes volumes here: of a pod that waits for one, its claim says where it is to be made.
+        wait_until(lambda: _is_decided(client, namespace), timeout=30, what="kube-scheduler to decide")
+        return {**client.get(PODS.path(namespace, ASKED)), "selected": _selected(client)}, made
     for event in client.watch(PODS.path(namespace), resourceVersion=version, fieldSelector=f"metadata.name={ASKED}"):
         seen: Json = event["object"]
         if seen["spec"].get("nodeName") or _sentence(seen):
@@ -70,10 +76,15 @@ def _first_decision(client: Client, wanted: Json) -> tuple[Json, Json]:
     raise AssertionError(f"kube-scheduler has not decided about {made}")
 
 
-def _placed(pod: Json) -> str:
-    """Its node; or the one that has been chosen and waits for volumes that nobody makes here."""
-    promised = "" if _sentence(pod) else pod["status"].get("nominatedNodeName", "")
-    return str(pod["spec"].get("nodeName") or promised)
+def _is_decided(client: Client, namespace: str) -> bool:
+    seen = client.get(PODS.path(namespace, ASKED))
+    return bool(seen["spec"].get("nodeName") or _sentence(seen) or _selected(client))
+
+
+def _selected(client: Client) -> str:
+    """The node for which a volume has been asked."""
+    claims = client.get(KNOWN["PersistentVolumeClaim"].path())["items"]
+    return next(filter(None, (raw["metadata"].get("annotations", {}).get(SELECTED) for raw in claims)), "")
 
 
 def _sentence(pod: Json) -> str:
@@ -82,7 +93,7 @@ def _sentence(pod: Json) -> str:
 
 
 def _agree(client: Client, decided: Json, ours: Json) -> None:
-    chosen = _placed(decided)
+    chosen = decided["spec"].get("nodeName") or decided.get("selected")
     assert bool(chosen) == bool(ours.get("chosen")), (chosen, _sentence(decided), ours)
     if chosen:
         assert chosen in ours["best"], ours
