@@ -129,6 +129,20 @@ def test_questions_that_make_no_sense(kubesched: Any, words: tuple[str, ...], pr
     assert problem in " ".join(told.err.split())
 
 
+def test_a_journal_can_be_asked_too(kubesched: Any, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text("cluster: [{node: n1, cpu: 1}, {pod: big, cpu: 9}]\nuntil: 5s\n")
+    assert kubesched("sim", "s.yaml", "--journal", "run.jsonl").status == 0
+    told = kubesched("explain", "big", "--journal", "run.jsonl", "--node", "n1")
+    assert told.status == 0
+    assert told.out.startswith("default/big: parked until something happens that may help")
+    assert "why not n1?  NodeResourcesFit: wants cpu 9000m, free 1000m of 1000m" in told.out
+    unknown = kubesched("explain", "shop/nobody", "--journal", "run.jsonl")
+    assert unknown.status == 1
+    assert "run.jsonl: pod shop/nobody is not known at its end" in unknown.err
+    assert kubesched("explain", "big", "--journal", "missing").status == 2
+    assert kubesched("explain", "--journal", "run.jsonl").status == 2
+
+
 # ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,9 +10,21 @@ import click
 import msgspec
 
 from kubesched.cli.main import printable
+from kubesched.cli.plugging import classes_in
+from kubesched.cli.replay import core_of
+from kubesched.config.defaults import complete
+from kubesched.config.schema import Configuration
+from kubesched.drive.journal import Reading
+from kubesched.drive.journal import replay as fold
+from kubesched.framework.errors import KubeschedError
+from kubesched.framework.plain import plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 Json = dict[str, Any]
+
+
+class NoSuchPod(KubeschedError):
+    """A pod that a journal does not know."""
 
 
 def asks_a_scheduler(command: F) -> F:
@@ -32,7 +44,25 @@ def explain_running(
     """Say what a running scheduler knows of a pod."""
     from kubesched.live import asking  # it brings HTTP and TLS along, which an explanation from files can do without
 
-    told = asking.explanation(asking.whom(server, token_file, ca_file), pod, node)
+    _show(asking.explanation(asking.whom(server, token_file, ca_file), pod, node), output)
+
+
+def explain_journal(pod: str, node: str, output: str, journal: Path, plugins: Iterable[Path]) -> None:
+    """Say what a scheduler knew of a pod at the end of its journal.  Raises JournalError, NoSuchPod."""
+    from kubesched.live.answers import CoreAnswers
+    from kubesched.telemetry.metrics import Metrics
+
+    reading = Reading(journal)
+    core = core_of(reading.head, journal, journal.parent, classes_in(plugins))
+    reading.kinds = core.own_kinds
+    fold(reading, core)
+    told = CoreAnswers(core, Metrics(), complete(Configuration())).explain(pod, node)
+    if told is None:
+        raise NoSuchPod(f"{journal}: pod {plain(pod)} is not known at its end; kubesched replay --until stops before")
+    _show(told, output)
+
+
+def _show(told: Json, output: str) -> None:
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
         return

@@ -18,7 +18,7 @@ import msgspec
 
 from kubesched.api.objects import KubeObject, Pod
 from kubesched.api.time import Instant
-from kubesched.cli.asked import asks_a_scheduler, explain_running
+from kubesched.cli.asked import asks_a_scheduler, explain_journal, explain_running
 from kubesched.cli.config import assembled
 from kubesched.cli.main import printable
 from kubesched.cli.plugging import plugin_files
@@ -46,6 +46,7 @@ class CannotExplain(KubeschedError):
 @click.command()
 @click.argument("running", metavar="[POD]", default="")
 @asks_a_scheduler
+@click.option("--journal", metavar="FILE", type=click.Path(path_type=Path), help="Ask what is known at its end.")
 @click.option(
     "--cluster",
     "files",
@@ -69,6 +70,7 @@ def explain(
     server: str,
     token_file: Path | None,
     ca_file: Path | None,
+    journal: Path | None,
     files: tuple[Path, ...],
     pod_file: Path | None,
     config_file: Path | None,
@@ -82,11 +84,12 @@ def explain(
     """Say where a pod goes and why, or why nowhere.
 
     POD, as namespace/name, is asked of the scheduler that runs here under your name, or of the one --server names:
-    what became of it so far, and what an attempt would find now.
+    what became of it so far, and what an attempt would find now.  Or of a journal, as it was at its end.
 
     \b
         kubesched explain shop/web-7
         kubesched explain shop/web-7 --node node-3
+        kubesched explain shop/web-7 --journal run.jsonl
 
     Or the cluster is read from files, so it may be one you cannot reach, or one that does not exist.  Then ties go
     to the smallest node name, and extenders are not asked:
@@ -99,11 +102,16 @@ def explain(
     if schema:
         click.echo(resources.files("kubesched.explain").joinpath("decision.schema.json").read_text(), nl=False)
         return
+    if running and journal is not None:
+        explain_journal(running, node or "", output, journal, plugins)
+        return
     if running:
         if files or pod_file or config_file or plugins or strict or feature_gates:
             raise click.UsageError(f"{running} is asked of a running scheduler, which needs no files and no settings")
         explain_running(running, node or "", output, server, token_file, ca_file)
         return
+    if journal is not None:
+        raise click.UsageError("say which pod to look for in it: kubesched explain NAMESPACE/NAME --journal …")
     if server or token_file or ca_file:
         raise click.UsageError("say which pod to ask that scheduler about: kubesched explain NAMESPACE/NAME --server …")
     if not files or pod_file is None:
