@@ -361,16 +361,12 @@ def bm_26(patch: Patch) -> None:
     settle = Evictions._settle
 
     def hopeful(self: Evictions, preemption: Any) -> None:
-        if not preemption.remaining and not preemption.unanswered and preemption.unseen:
-            return
-        settle(self, preemption)
-
-    def gone(self: Evictions, uid: str) -> None:
-        self.needless(uid)
-        self.going(uid)
+        if preemption.remaining or preemption.unanswered:
+            settle(self, preemption)
+        else:
+            self.under_way.pop(preemption.pod.uid, None)
 
     patch.setattr(Evictions, "_settle", hopeful)
-    patch.setattr(Evictions, "gone", gone)
 
 
 @mutant("BM-27", "the same victims are evicted again and again before they have gone (#134249)", needing.preempting)
