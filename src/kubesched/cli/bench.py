@@ -182,7 +182,8 @@ def _show_preemption(nodes: int, as_json: bool) -> None:
         click.echo(msgspec.json.encode({"workload": "preemption", **msgspec.structs.asdict(found)}))
         return
     per = f"{found.nodes:,} nodes with {found.pods_a_node} pods each"
-    click.echo(f"\npreemption: {found.milliseconds:.1f} ms for one pod, {per} (goal: {preempting.GOAL_MS})")
+    took = f"{found.milliseconds:.1f} ms, {found.cpu_milliseconds:.1f} of the processor,"
+    click.echo(f"\npreemption: {took} for one pod, {per} (goal: {preempting.GOAL_MS})")
 
 
 def _show_memory(nodes: int, as_json: bool) -> None:
