@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from typing import Any
 
-from kubesched.api.time import Instant
+from kubesched.api.time import Instant, seconds
 from kubesched.drive.tap import Moment
-from kubesched.framework.records import Record
+from kubesched.framework.records import Record, State
 from kubesched.live.cluster import EmbeddedCluster
 from kubesched.telemetry.words import moment, story
 from kubesched.tutorial.stage import SCENARIOS, Stage, drawn_after, outcome
@@ -25,6 +25,7 @@ Json = dict[str, Any]
 
 PATHS = {"Node": "/api/v1/nodes", "Pod": "/api/v1/namespaces/default/pods"}
 PATIENCE = 30  # seconds of the cluster for which pods without a node are waited for
+_UNTRIED = (State.NEW, State.ACTIVE, State.TRYING)
 
 
 class HttpClient:
@@ -80,24 +81,32 @@ class ServedRun:
             yield self.stage.heading
             yield ""
             self.start = cluster.pace.now()
-            yield self._said(0, SCENARIOS[self.stage.scenario](self))
+            yield self._said(self.start, SCENARIOS[self.stage.scenario](self))
+            begun = cluster.pace.now()
             for after, action in self._planned:
-                yield from self._told_until(Instant(self.start + after * 1_000_000_000))
-                yield self._said(after, action())
+                yield from self._told_until(Instant(begun + seconds(after)))
+                now = cluster.pace.now()
+                yield self._said(now, action())
             pods = self._ended()
             yield from self._news()
             yield ""
             yield from map(outcome, pods)
 
-    def _said(self, after: int, text: str) -> str:
-        return f"{moment(self.start)(Instant(self.start + after * 1_000_000_000))}  {text}"
+    def _said(self, at: Instant, text: str) -> str:
+        return f"{moment(self.start)(at)}  {text}"
 
     def _told_until(self, due: Instant) -> Iterator[str]:
+        """The news until then, or for as much longer as pods are not tried yet: a slow machine tells the same story."""
         pace = self.cluster.pace
-        while (left := due - pace.now()) > 0:
+        while (left := due - pace.now()) > 0 or (self._untried() and -left < seconds(PATIENCE)):
             yield from self._news()
-            time.sleep(min(0.05, left / 1e9 / pace.speed))
+            time.sleep(min(0.05, max(0.01, left / 1e9 / pace.speed)))
         yield from self._news()
+
+    def _untried(self) -> bool:
+        latest = {record.pod: record.state for record in self._seen}
+        pods = [one["metadata"] for one in self.client.made if one["kind"] == "Pod"]
+        return any(latest.get(f"{pod['namespace']}/{pod['name']}", State.NEW) in _UNTRIED for pod in pods)
 
     def _news(self) -> Iterator[str]:
         """What the scheduler did since the last time, with pictures of the queue where it matters."""
