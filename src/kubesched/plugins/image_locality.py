@@ -28,7 +28,8 @@ class ImageLocality:
     Answers:       0 below 23 MiB, 100 above 1000 MiB per container, in proportion between.
     Wakes on:      nothing; it turns no pod down.
     Tiers:         score, score_all.
-    Same as:       kube-scheduler ImageLocality, v1.36.
+    Same as:       kube-scheduler ImageLocality, v1.36, but that an image counts on each node with the size that this
+                   node reports, where a running kube-scheduler keeps the size it heard of first.
     """
 
     name = "ImageLocality"
