@@ -27,13 +27,20 @@ def test_the_same_requests_are_answered_alike(
     seed: int, own_cluster: Callable[[Options], RealCluster], tmp_path: Path
 ) -> None:
     asked = sequence(seed, LENGTH)
-    with real(own_cluster(Options())) as ask:
-        theirs = play(ask, asked)
+    in_process = play(ours_in_process(), asked)
     with ours_over_https(tmp_path) as ask:
-        by_wire = differences(asked, theirs, play(ask, asked))
-    in_process = differences(asked, theirs, play(ours_in_process(), asked))
-    assert not in_process, "\n\n".join(in_process)
-    assert not by_wire, "\n\n".join(by_wire)
+        by_wire = play(ask, asked)
+    found: list[str] = []
+    for _ in range(2):
+        # The real server's admission hears of new classes from a watch, and may be a moment late: what
+        # counts is a difference that is there twice.
+        with real(own_cluster(Options())) as ask:
+            theirs = play(ask, asked)
+        found = differences(asked, theirs, in_process)
+        if not found:
+            break
+    assert not found, "\n\n".join(found)
+    assert not differences(asked, in_process, by_wire), "\n\n".join(differences(asked, in_process, by_wire))
 
 
 # ── the comparison itself ────────────────────────────────────────────────────────────────────────────────────
