@@ -6,18 +6,19 @@ says what the examination is given.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from tests.testing.sound import FULL
+from tests.testing.sound import FULL, OneByOne
 
+from kubesched.api.objects import KubeObject
 from kubesched.api.time import seconds
 from kubesched.cluster.columns import Nodes
 from kubesched.cluster.nodeinfo import NodeInfo
 from kubesched.cluster.podinfo import PodInfo
 from kubesched.framework.cycle import Cycle
-from kubesched.framework.events import QueueingHint
+from kubesched.framework.events import NODE, Action, Hint, QueueingHint
 from kubesched.framework.hooks import Signature
 from kubesched.framework.status import SUCCESS, Status, Wait, unschedulable
 from kubesched.framework.steps import Patch, Steps
@@ -247,6 +248,26 @@ class ScalesInPlace:
         return scores
 
 
+class MarksWhatItHolds:
+    """arguments: notes on the pod that it has been let in."""
+
+    def permit(self, cycle: Cycle, pod: PodInfo, node: str) -> Status:
+        pod.labels["example.com/node"] = node
+        return SUCCESS
+
+
+class MarksWhatItHears(OneByOne):
+    """arguments: a hint notes on the node that it was heard of."""
+
+    def events_to_register(self) -> Sequence[Hint]:
+        return (Hint(NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._look),)
+
+    def _look(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+        if new is not None:
+            new.labels["example.com/heard"] = "yes"
+        return QueueingHint.QUEUE
+
+
 class SignsTooLittle:
     """signatures: reads the labels of the pod and signs its name space."""
 
@@ -306,6 +327,8 @@ PLANTED: dict[type, str] = {
     Rounds: "arguments",
     Overwrites: "arguments",
     ScalesInPlace: "arguments",
+    MarksWhatItHolds: "arguments",
+    MarksWhatItHears: "arguments",
     SignsTooLittle: "signatures",
     NodeOnly: "boards",
     NoOutlook: "boards",

@@ -302,6 +302,9 @@ def named(cycle: Cycle, names: list[str]) -> Nodes:
 # ── what a hook is given, and must leave alone ───────────────────────────────────────────────────────────────
 
 
+OBJECTS = 10  # from here on a portrait shows objects that are neither pods nor nodes
+
+
 def portrait(world: World, nodes: Nodes | None = None) -> tuple[tuple[str, Any], ...]:
     """Everything a hook can reach, so that a change shows; named for the reader."""
     table, info = world.mirror.table, world.info

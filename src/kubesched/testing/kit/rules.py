@@ -197,6 +197,11 @@ def arguments(scene: Scene) -> None:
         _columns_as_they_were(given, nodes, about(plugin, "filter_all"))
     if isinstance(answer, NodeSubset) or answer.ok or answer.code.name == "SKIP":
         _score_arguments(scene, plugin, cycle, asking.named(cycle, feasible), before)
+        for hook in ("permit", "pre_bind", "bind", "post_bind") if feasible else ():
+            if hasattr(plugin, hook):
+                answered = ask(plugin, hook, cycle, world.info, feasible[0])
+                asking.seen_through(plugin, hook, world.info, feasible[0], answered)
+                asking.unchanged(scene, before, about(plugin, hook))
 
 
 def _filters(plugin: Plugin) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Literal
 
+import msgspec
 from msgspec import structs
 
 from kubesched.api.objects import KubeObject, Node, Pod
@@ -113,12 +114,16 @@ def _looks(scene: Scene, waiting: PodInfo, before: list[KubeObject], told: Told)
             if hint.look is None or not hint.matches(event):
                 continue
             where = f"a hint of {scene.subject.name} for {event.label}"
+            given = msgspec.json.encode((waiting.pod, old, new))
             try:
                 answer: object = hint.look(waiting, old, new)
             except Exception as problem:
                 raise Fault(ANSWERS, where, "QUEUE or SKIP", f"{type(problem).__name__}: {problem}") from problem
             if not isinstance(answer, QueueingHint):
                 raise Fault(ANSWERS, where, "QUEUE or SKIP", shown(answer))
+            left = msgspec.json.encode((waiting.pod, old, new))
+            if left != given:
+                raise Fault("arguments", where, f"what it was given left as it was: {given.decode()}", left.decode())
 
 
 def _same(one: KubeObject, other: KubeObject) -> bool:

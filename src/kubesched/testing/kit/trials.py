@@ -170,7 +170,9 @@ def reserve(scene: Scene) -> None:
     cycle, name = place
     scene.saw("reserved")
     answers, outer, inner = hear(plugin, world), _claimed(world), state(plugin)
+    before = asking.portrait(world)[: asking.OBJECTS]  # of other objects some may be assumed
     ask(plugin, "reserve", cycle, world.info, name)
+    asking.unchanged(scene, before, about(plugin, "reserve"))
     during = state(plugin)
     touched = {attribute for attribute, value in during.items() if value != inner.get(attribute)}
     for again in ("unreserve", "a second unreserve"):
