@@ -360,6 +360,8 @@ class Flight:
             return SUCCESS
         if pod.spec.node_name:
             return error(f'pod {self.info.key} is already assigned to node "{pod.spec.node_name}"')
+        if pod.finished:
+            return error(f"pod {self.info.key} has finished")
         return error(f"pod {self.info.key} is being deleted") if pod.terminating else None
 
     def _fence(self) -> PodCondition:

@@ -240,7 +240,7 @@ def remember(seen: View, kind: str, obj: Json, gone: bool, answer: bool = False)
     elif kind == "Pod":
         pod = pod_facts(obj)
         before = seen.pods.get(pod.key)
-        if answer and (before is None or before.uid != pod.uid):
+        if answer and (before is None or before.uid != pod.uid or pod.finished):  # its end is for the watch to tell
             return
         if is_poison(pod.key) and not gone:
             seen.strange[pod.key] = pod.node
