@@ -1,9 +1,9 @@
 """Preemption after the decision: make the victims go, and wake the preemptor when they have gone.
 
 A decision may name pods to evict.  Their deletions are effects; until every one has been answered the preemptor
-is held back, so that it does not choose more victims while the first are still on their way.  When the last
-victim has left our view the preemptor is woken, whatever hints say: it must never sleep through its victims'
-departure.
+is held back, so that it does not choose more victims while the first are still on their way; whoever was held
+back then waits for any room again, not only for that one.  When the last victim has left our view the preemptor
+is woken, whatever hints say: it must never sleep through its victims' departure.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kubesched.cluster.podinfo import PodInfo
 from kubesched.core.messages import Evict
 from kubesched.framework.decision import Decision
 from kubesched.framework.profile import Profile
+from kubesched.framework.records import State
 from kubesched.framework.steps import Answer
 from kubesched.framework.tools import Leaving
 
@@ -131,6 +132,8 @@ class Evictions:
         if preemption.unanswered or self.under_way.get(uid) is not preemption:
             return
         if preemption.remaining and not preemption.failed:
+            if self._core.life.state(uid) is State.GATED:  # nothing is under way any more: other room will do as well
+                self._core.queue.activate([uid], self._core.now)
             return
         preemption.failed = False
         preemption.remaining = dict.fromkeys(sorted(preemption.unseen))  # only to know whom not to choose again

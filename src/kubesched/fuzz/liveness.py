@@ -131,7 +131,7 @@ def _home(judge: Judge, pod: PodFacts) -> NodeFacts | None:
             continue  # somebody may hold room there who cannot be read
         if not objections(truth, pod, node) and not _promised_to_others(truth, pod, node.name):
             return node
-    if pod.spec.get("preemptionPolicy") == "Never":
+    if pod.spec.get("preemptionPolicy") == "Never" or _waits_for_victims(truth, pod):
         return None
     for node in truth.nodes.values():
         lower = [other.uid for other in truth.on(node.name) if other.priority < pod.priority]
@@ -146,6 +146,12 @@ def _held_back(judge: Judge, pod: PodFacts) -> bool:
     """Somebody keeps it from being bound whom the second opinion does not know."""
     extender = judge.stage.plan.custom.extender
     return extender in ("strict", "evil") or "mood" in pod.labels
+
+
+def _waits_for_victims(view: View, pod: PodFacts) -> bool:
+    """While somebody goes to make the room it was promised, however long that takes, it asks nobody else to go."""
+    on_its_way = view.on(pod.promised) if pod.promised else ()
+    return any(other.terminating and other.priority < pod.priority for other in on_its_way)
 
 
 def _promised_to_others(view: View, pod: PodFacts, node: str) -> bool:

@@ -17,6 +17,8 @@ from kubesched.fuzz.plan import Json
 if TYPE_CHECKING:
     from kubesched.fuzz.stage import Stage
 
+_FINAL = ("Succeeded", "Failed")  # phases that no kubelet takes back
+
 
 class People:
     """Sees what the judge sees, and acts."""
@@ -34,7 +36,7 @@ class People:
     def pod_changed(self, pod: Json, gone: bool) -> None:
         meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
         uid = meta["uid"]
-        finished = status.get("phase") in ("Succeeded", "Failed")
+        finished = status.get("phase") in _FINAL
         if gone or finished:
             self._come_back(pod)
         if gone:
@@ -86,7 +88,9 @@ class People:
     def _say(self, pod: Json, phase: str) -> None:
         meta = pod["metadata"]
         found = self._stage.cluster.find("Pod", meta["namespace"], meta["name"])
-        if found is not None and found["metadata"]["uid"] == meta["uid"]:
+        if found is None or found["metadata"]["uid"] != meta["uid"]:
+            return
+        if (found.get("status") or {}).get("phase") not in _FINAL:
             self._stage.cluster.patch("Pod", meta["namespace"], meta["name"], {"status": {"phase": phase}})
 
     def _end(self, pod: Json) -> None:

@@ -286,4 +286,3 @@ def test_the_kind_is_watched_because_the_plugin_says_it_reads_it() -> None:
     core = scheduler(plugins=[made("NodeCRDResourceFit")])
     assert core.kinds["ClusterScopedResource"].view is ClusterScopedResource
     assert "ClusterScopedResource" not in scheduler(plugins=[made("SampleFilter")]).kinds
-
