@@ -148,6 +148,7 @@ class View:
         self.pods: dict[str, PodFacts] = {}  # by key, unfinished ones
         self.others: dict[str, dict[str, Json]] = {}  # kind → key → object
         self.strange: dict[str, str] = {}  # key → node, of pods it cannot read
+        self.heard = 0  # news that were told
 
     def on(self, node: str, but: Iterable[str] = ()) -> list[PodFacts]:
         """The pods on a node, without these (by uid)."""
@@ -285,7 +286,7 @@ def _near(view: View, pod: PodFacts, node: NodeFacts, away: frozenset[str]) -> l
     return found
 
 
-def _placed(view: View, away: frozenset[str]) -> list[PodFacts]:
+def _placed(view: View, away: frozenset[str] = frozenset()) -> list[PodFacts]:
     return [pod for pod in view.pods.values() if pod.node in view.nodes and pod.uid not in away]
 
 
@@ -323,7 +324,9 @@ def _volumes(view: View, pod: PodFacts, node: NodeFacts, away: frozenset[str]) -
             found.append(f"claim {name} does not exist")
             continue
         if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
-            if any(name in other.claims and other.namespace == pod.namespace for other in _placed(view, away)):
+            users = [other for other in _placed(view) if name in other.claims and other.namespace == pod.namespace]
+            staying = [other for other in users if other.uid not in away]
+            if staying and len(users) in (1, len(staying)):  # of several, whom somebody else put there, one may go
                 found.append(f"claim {name} is taken")
         volume = volumes.get(claim["spec"].get("volumeName") or "")
         if volume is None:

@@ -19,7 +19,7 @@ from kubesched.fuzz.witness import Account, Chosen
 if TYPE_CHECKING:
     from kubesched.fuzz.judge import Judge
 
-ATTEMPTS_A_SECOND = 20  # and as many more as there are changes
+ATTEMPTS_A_SECOND = 20  # and as many more as there are news
 ROUNDS_AT_MOST = 12  # of one preemptor, faults not counted
 
 
@@ -43,6 +43,8 @@ def moment(judge: Judge, account: Account, told: Moment) -> None:
 def _moved(judge: Judge, account: Account, record: Record) -> None:
     uid, state = record.uid, record.state
     account.states[uid] = state
+    if state is State.TRYING and judge.stage.plan.asks:
+        account.tried_with[uid] = judge.believed(account)
     if record.cause in ("flushed", "flushed_ready"):
         account.flushed.add(uid)
     if record.was is State.WAITING and state is State.PARKED:
@@ -65,6 +67,7 @@ def _moved(judge: Judge, account: Account, record: Record) -> None:
     if state is State.GONE:
         account.states.pop(uid, None)
         account.chosen.pop(uid, None)
+        account.tried_with.pop(uid, None)
 
 
 def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -> None:
@@ -91,13 +94,13 @@ def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -
 
 
 def _at_leisure(judge: Judge, account: Account, decision: Decision) -> None:
-    """Whoever is tried and tried again within a second, though nothing changes, is in the way of everybody else."""
-    now, changes = judge.stage.now, judge.changes
-    since, changes_then, times = account.pressure.get(decision.uid, (now, changes, 0))
+    """Whoever is tried and tried again within a second, though there is no news, is in the way of everybody else."""
+    now, heard = judge.stage.now, account.view.heard
+    since, heard_then, times = account.pressure.get(decision.uid, (now, heard, 0))
     if now - since > seconds(1):
-        since, changes_then, times = now, changes, 0
-    account.pressure[decision.uid] = since, changes_then, times + 1
-    if times > ATTEMPTS_A_SECOND + changes - changes_then:
+        since, heard_then, times = now, heard, 0
+    account.pressure[decision.uid] = since, heard_then, times + 1
+    if times > ATTEMPTS_A_SECOND + heard - heard_then:
         judge.blame("L3", f"pod {decision.pod} was tried {times} times within a second")
 
 
@@ -117,7 +120,8 @@ def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -
             judge.blame("S4", f"pod {pod.key} was placed on {decision.node}, which nobody has told of")
         return
     believed = judge.believed(account)
-    known = frozenset(other.uid for other in believed.on(node.name))
+    seen = account.tried_with.get(pod.uid, believed) if asked else believed  # an attempt sees what was when it began
+    known = frozenset(other.uid for other in seen.on(node.name))
     account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, node.version, believed, known)
     if asked:
         return
@@ -188,11 +192,16 @@ def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision)
     problems = [] if asked else objections(believed, pod, node, away)
     if problems:
         judge.blame("S8", f"pod {pod.key} would not fit on {name} without its victims: {'; '.join(problems)}")
-    strange = any(is_poison(victim.key) for victim in victims)  # whose wishes nobody here can read
+    strange = _strangers(account, name)  # whose wishes nobody here can read
     for victim in victims if not strange and not asked and not _promised(account, node.name, pod) else ():
         if not objections(believed, pod, node, [uid for uid in away if uid != victim.uid]):
             judge.blame("S8", f"{victim.key} need not leave {name} for {pod.key}")
     _again(judge, account, pod, name, tuple(away))
+
+
+def _strangers(account: Account, node: str) -> bool:
+    core = account.process.core
+    return core is not None and any(on.node == node and is_poison(on.info.key) for on in core.mirror.placed.values())
 
 
 def _promised(account: Account, node: str, pod: PodFacts) -> bool:

@@ -36,6 +36,7 @@ class Account:
         self.process = process
         self.states: dict[str, State] = {}  # uid → where its core says it is
         self.chosen: dict[str, Chosen] = {}  # uid → its latest placement
+        self.tried_with: dict[str, View] = {}  # uid → what it knew when an attempt began that extenders take part in
         self.flying: dict[str, str] = {}  # uid → node, of pods the core says are on their way
         self.active: dict[str, int] = {}  # uid → priority, of pods that are ready to be tried
         self.binds: list[Sent] = []  # that may still count
@@ -48,7 +49,7 @@ class Account:
         self.reserved: set[str] = set()
         self.flushed: set[str] = set()  # uids woken by nothing but the flush
         self.attempts: Counter[str] = Counter()  # uid → attempts since the quiet began
-        self.pressure: dict[str, tuple[Instant, int, int]] = {}  # uid → since when, changes then, attempts since
+        self.pressure: dict[str, tuple[Instant, int, int]] = {}  # uid → since when, news heard then, attempts since
         self.turned_away: set[str] = set()  # uids that a permit plugin has refused since their last attempt
         self.failed: set[str] = set()  # uids whose last attempt ended with an error
         self.effects = 0
