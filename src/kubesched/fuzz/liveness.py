@@ -131,7 +131,7 @@ def _home(judge: Judge, pod: PodFacts) -> NodeFacts | None:
             continue  # somebody may hold room there who cannot be read
         if not objections(truth, pod, node) and not _promised_to_others(truth, pod, node.name):
             return node
-    if pod.spec.get("preemptionPolicy") == "Never" or _waits_for_victims(truth, pod):
+    if pod.spec.get("preemptionPolicy") == "Never" or _waits_for_victims(truth, pod) or _asks_late(pod):
         return None
     for node in truth.nodes.values():
         lower = [other.uid for other in truth.on(node.name) if other.priority < pod.priority]
@@ -146,6 +146,12 @@ def _held_back(judge: Judge, pod: PodFacts) -> bool:
     """Somebody keeps it from being bound whom the second opinion does not know."""
     extender = judge.stage.plan.custom.extender
     return extender in ("strict", "evil") or "mood" in pod.labels
+
+
+def _asks_late(pod: PodFacts) -> bool:
+    """Filters that ask after that for resources have not turned a pod down where room was short; they turned down
+    what eviction would have made of it, and what makes them agree wakes nobody: nor does it with kube-scheduler."""
+    return bool(pod.near or pod.claims or pod.spec.get("topologySpreadConstraints"))
 
 
 def _waits_for_victims(view: View, pod: PodFacts) -> bool:

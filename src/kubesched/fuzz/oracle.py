@@ -329,7 +329,8 @@ def _volumes(view: View, pod: PodFacts, node: NodeFacts, away: frozenset[str]) -
             if staying and len(users) in (1, len(staying)):  # of several, whom somebody else put there, one may go
                 found.append(f"claim {name} is taken")
         volume = volumes.get(claim["spec"].get("volumeName") or "")
-        if volume is None:
+        done = "pv.kubernetes.io/bind-completed" in (claim["metadata"].get("annotations") or {})
+        if volume is None or not done:  # a claim that names a volume is not bound to it before somebody says so
             found.append(f"claim {name} has no volume")
             continue
         required = ((volume["spec"].get("nodeAffinity") or {}).get("required")) or None
