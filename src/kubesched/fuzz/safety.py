@@ -122,7 +122,8 @@ def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -
     believed = judge.believed(account)
     seen = account.tried_with.get(pod.uid, believed) if asked else believed  # an attempt sees what was when it began
     known = frozenset(other.uid for other in seen.on(node.name))
-    account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, node.version, believed, known)
+    account.turns += 1
+    account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, node.version, believed, known, account.turns)
     if asked:
         return
     _keeps_promises(judge, account, believed, pod, node)
@@ -297,7 +298,7 @@ def bound(judge: Judge, connection: Connection, effect: Bind, answer: Answer) ->
     account, truth = judge.accounts.get(connection.owner), judge.truth
     pod, node = truth.pods.get(effect.pod), truth.nodes.get(effect.node)
     chosen = None if account is None else account.chosen.get(effect.uid)
-    if pod is None or node is None or chosen is None or node.uid != chosen.node_uid:
+    if account is None or pod is None or node is None or chosen is None or node.uid != chosen.node_uid:
         return
     ours = View()
     ours.nodes, ours.others = truth.nodes, truth.others
@@ -312,25 +313,30 @@ def bound(judge: Judge, connection: Connection, effect: Bind, answer: Answer) ->
     short = lacking(ours, pod, node._replace(room=roomiest), frozenset((pod.uid,)))
     if short:
         judge.blame("S1a", f"{pod.key} was bound to {node.name}: {'; '.join(short)}")
-    _neighbours(judge, connection, chosen, pod)
+    _neighbours(judge, account, chosen, pod)
 
 
-def _neighbours(judge: Judge, connection: Connection, chosen: Chosen, pod: PodFacts) -> None:
+def _neighbours(judge: Judge, account: Account, chosen: Chosen, pod: PodFacts) -> None:
     """Ports, anti-affinity and claims cannot be broken by news that are late, if all others are ours.
 
-    Labels are taken as they were when it was decided: nobody keeps a rule that changes afterwards.
+    Labels, of pods and of nodes, are taken as they were when the later of the two was decided, for that decision had
+    to mind the other one: nobody keeps a rule that changes afterwards, while a bind waits or is sent again.
     """
     if judge.stage.plan.asks:
         return
-    then = {other.uid: other for other in chosen.believed.pods.values()}
-    ours = View()
-    ours.nodes, ours.others = chosen.believed.nodes, chosen.believed.others
-    for key, other in judge.truth.pods.items():
-        if other.node and other.uid in judge.ours:
-            ours.pods[key] = then.get(other.uid, other)._replace(node=other.node)
-    pod = then.get(pod.uid, pod)
-    bare = pod._replace(near=(), obj={**pod.obj, "spec": {}}, requests={})
-    node = ours.nodes[chosen.node]._replace(taints=())
-    problems = [text for text in objections(ours, bare, node) if "apart" in text or "taken" in text]
-    if problems:
-        judge.blame("S10", f"{pod.key} was bound to {node.name}: {'; '.join(problems)}")
+    for other in judge.truth.pods.values():
+        if not other.node or other.uid not in judge.ours:
+            continue
+        theirs = account.chosen.get(other.uid)
+        later = theirs is not None and theirs.node == other.node and theirs.turn > chosen.turn
+        believed = theirs.believed if theirs is not None and later else chosen.believed
+        then = {one.uid: one for one in believed.pods.values()}
+        both = View()
+        both.nodes, both.others = believed.nodes, believed.others
+        both.pods[other.key] = then.get(other.uid, other)._replace(node=other.node)
+        bare = then.get(pod.uid, pod)
+        bare = bare._replace(near=(), obj={**bare.obj, "spec": {}}, requests={})
+        node = believed.nodes.get(chosen.node, chosen.believed.nodes[chosen.node])._replace(taints=())
+        problems = [text for text in objections(both, bare, node) if "apart" in text or "taken" in text]
+        if problems:
+            judge.blame("S10", f"{pod.key} was bound to {node.name}: {'; '.join(problems)}")

@@ -20,7 +20,7 @@ from kubesched.api.time import Duration, Instant, milliseconds, seconds
 from kubesched.apiserver.requests import Response as Answered
 from kubesched.apiserver.requests import User, WatchStream
 from kubesched.core.messages import AnyEffect, Bind, Completed, Event, Observed
-from kubesched.framework.steps import Answer
+from kubesched.framework.steps import Answer, Failure
 from kubesched.fuzz.connection import Connection, News, Sent
 from kubesched.fuzz.plan import Json
 from kubesched.wire.client import Client
@@ -325,7 +325,7 @@ class Wired(Connection):
             self._end_flow(flow, "connection reset by peer")
 
 
-_NO = Answer()
+_NO = Answer(failure=Failure("Refused", "the server has not done it"))
 _EMPTY: tuple[Reply, ...] = (Response(200, {"content-type": "application/json"}), Closed("the watch is over"))
 _NO_ROUTE: tuple[Reply, ...] = (Unanswered("no route to host", applied="no"),)
 

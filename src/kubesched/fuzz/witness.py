@@ -26,6 +26,7 @@ class Chosen(NamedTuple):
     node_version: int
     believed: View
     known: frozenset[str]  # uids of the pods it saw there
+    turn: int  # of two placements by one scheduler, the later one has the higher
 
 
 class Account:
@@ -36,6 +37,7 @@ class Account:
         self.process = process
         self.states: dict[str, State] = {}  # uid → where its core says it is
         self.chosen: dict[str, Chosen] = {}  # uid → its latest placement
+        self.turns = 0  # placements so far
         self.tried_with: dict[str, View] = {}  # uid → what it knew when an attempt began that extenders take part in
         self.flying: dict[str, str] = {}  # uid → node, of pods the core says are on their way
         self.active: dict[str, int] = {}  # uid → priority, of pods that are ready to be tried
