@@ -305,9 +305,12 @@ def _spread(view: View, pod: PodFacts, node: NodeFacts, away: frozenset[str]) ->
         counts = {n.labels[key]: 0 for n in eligible}
         homes = {n.name: n.labels[key] for n in eligible}
         for other in view.pods.values():
-            if other.node in homes and other.uid not in away and not other.terminating:
-                if other.namespace == pod.namespace and matches(selector, other.labels):
-                    counts[homes[other.node]] += 1
+            if other.node in homes and other.namespace == pod.namespace and matches(selector, other.labels):
+                # Kept from kube-scheduler: one that is going is not counted, and counted off all the same as a victim.
+                if other.uid in away:
+                    counts[homes[other.node]] -= other.terminating and other.uid != pod.uid
+                else:
+                    counts[homes[other.node]] += not other.terminating
         itself = 1 if matches(selector, pod.labels) else 0
         skew = counts.get(node.labels[key], 0) + itself - min(counts.values(), default=0)
         if skew > one["maxSkew"]:

@@ -188,6 +188,9 @@ def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision)
     if node is None:
         judge.blame("S8", f"pod {pod.key} makes room on {name}, which nobody has told of")
         return
+    for other in account.view.pods.values():
+        if other.priority < pod.priority and account.promises.get(other.uid) == name:
+            account.promises[other.uid] = ""  # it shall look elsewhere; its status will say so when that is written
     away = [victim.uid for victim in victims]
     asked = judge.stage.plan.asks  # then the world has moved on since
     problems = [] if asked else objections(believed, pod, node, away)

@@ -82,9 +82,12 @@ class Account:
         """uid → node, of pods whose room is taken though the watch has not said so.
 
         They are those the core says are on their way; those whose bind may still be carried out, whatever the core
-        says; and those bound already.
+        says; and those bound already, even if they have ended since and no news of either have come.
         """
         found = dict(self.flying)
+        for uid, chosen in self.chosen.items():
+            if uid in ours and self.states.get(uid) is State.BOUND:
+                found[uid] = chosen.node
         for sent in self.under_way(truth):
             assert isinstance(sent.effect, Bind), "binds are kept here"
             if sent.alive:
