@@ -235,6 +235,7 @@ def key_of(obj: Json) -> str:
 def remember(seen: View, kind: str, obj: Json, gone: bool, answer: bool = False) -> None:
     """Fold one piece of news into a view, as an informer must: nothing older than what is known already."""
     seen.heard += not answer
+    seen.latest = obj["metadata"].get("uid", "")
     if kind == "Node":
         node = node_facts(obj)
         _fold(seen.nodes, node.name, node, gone)

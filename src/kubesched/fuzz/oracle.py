@@ -149,6 +149,7 @@ class View:
         self.others: dict[str, dict[str, Json]] = {}  # kind → key → object
         self.strange: dict[str, str] = {}  # key → node, of pods it cannot read
         self.heard = 0  # news that were told
+        self.latest = ""  # uid of what the last of them was about
 
     def on(self, node: str, but: Iterable[str] = ()) -> list[PodFacts]:
         """The pods on a node, without these (by uid)."""

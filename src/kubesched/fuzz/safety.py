@@ -122,8 +122,9 @@ def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -
     believed = judge.believed(account)
     seen = account.tried_with.get(pod.uid, believed) if asked else believed  # an attempt sees what was when it began
     known = frozenset(other.uid for other in seen.on(node.name))
+    version = seen.nodes.get(node.name, node).version
     account.turns += 1
-    account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, node.version, believed, known, account.turns)
+    account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, version, believed, known, account.turns)
     if asked:
         return
     _keeps_promises(judge, account, believed, pod, node)
@@ -255,7 +256,8 @@ def _sends_bind(judge: Judge, account: Account, effect: Bind) -> None:
     if pod is None or pod.uid != effect.uid:
         judge.blame("S3", f"{effect.pod} {effect.uid} is bound, and it is not there any more")
         return
-    if pod.terminating or pod.gated or pod.node:
+    placed = pod.node and account.view.latest != effect.uid  # a timer that was due comes before news of the same moment
+    if pod.terminating or pod.gated or placed:
         judge.blame("S3", f"{effect.pod} is bound, and it is {_why_not(pod)}")
     chosen = account.chosen.get(effect.uid)
     if chosen is None or chosen.node != effect.node:
