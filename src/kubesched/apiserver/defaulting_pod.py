@@ -90,9 +90,11 @@ def _environment(env: Json) -> None:
 
 def round_to_milli(amounts: Json | None) -> None:
     """Nothing is counted finer than thousandths."""
-    for name, amount in (amounts or {}).items():
+    if amounts is None:
+        return
+    for name, amount in amounts.items():
         if amount[-1] in "nu":
-            amounts[name] = quantity.format_milli(quantity.parse_milli(amount))  # type: ignore[index]
+            amounts[name] = quantity.format_milli(quantity.parse_milli(amount))
 
 
 _MODES = ("secret", "configMap", "downwardAPI", "projected")
