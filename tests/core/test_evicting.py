@@ -76,6 +76,8 @@ def test_the_promise_is_written_and_the_eviction_told(cluster):
     )
 
 
+DELETED = changed(LOW, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+
 EVENTS = {
     "answered": lambda core, evict: answer(core, evict),
     "seen to go": lambda core, evict: observe(core, going(LOW)),
@@ -144,13 +146,14 @@ def test_before_the_answer_nothing_gets_the_preemptor_past_its_gate(cluster):
     assert "waiting for the preemption for this pod to be finished" in core.story("default/high")[-1].note
 
 
-@pytest.mark.parametrize("seen", [False, True])
-def test_while_its_victim_goes_the_preemptor_chooses_no_other(cluster, seen):
+@pytest.mark.parametrize("before", [None, DELETED], ids=["staying", "deleted by somebody else"])
+@pytest.mark.parametrize("after", [None, DELETED, going(LOW)], ids=["no news", "old news", "seen to go"])
+def test_while_its_victim_goes_the_preemptor_chooses_no_other(cluster, before, after):
     """Another node becomes possible meanwhile, with a victim that would be cheaper still."""
     core, evict = preempting(cluster)
+    observe(core, *[news for news in (before,) if news is not None])
     answer(core, evict)
-    if seen:
-        observe(core, going(LOW))
+    observe(core, *[news for news in (after,) if news is not None])
 
     effects = observe(core, node("n2", cpu=2), pod("lower", cpu=2, on="n2", priority=0))
     effects += run(core, at=seconds(20))
@@ -224,14 +227,13 @@ def test_a_victim_that_waits_for_permission_is_called_back_without_a_deletion():
 
 
 def test_a_victim_that_is_going_already_is_not_evicted_but_waited_for(cluster):
-    leaving = changed(LOW, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    core = cluster(N1, leaving, HIGH)
+    core = cluster(N1, DELETED, HIGH)
 
     effects = run(core)
     assert of(Evict, effects) == []
     assert PatchPod.match(pod="default/high", nominated_node_name="n1") in effects
 
-    assert of(Bind, vanish(core, leaving) + run(core, at=core.now)) == [Bind.match(pod="default/high", node="n1")]
+    assert of(Bind, vanish(core, DELETED) + run(core, at=core.now)) == [Bind.match(pod="default/high", node="n1")]
 
 
 def test_a_preemptor_that_goes_leaves_nothing_behind(cluster):

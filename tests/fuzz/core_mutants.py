@@ -371,7 +371,7 @@ def bm_26(patch: Patch) -> None:
 
 @mutant("BM-27", "the same victims are evicted again and again before they have gone (#134249)", needing.preempting)
 def bm_27(patch: Patch) -> None:
-    patch.setattr(preemption, "_is_preempted", lambda pod: False)
+    patch.setattr(Pod, "preempted", False)
     patch.setattr(Evictions, "leaving", lambda self, uid: None)
     patch.setattr(Evictions, "unanswered", lambda self, uid: False)
 

@@ -31,7 +31,7 @@ class Preemption:
         self.pod = pod
         self.node = node
         self.unanswered: set[str] = set()  # victims whose eviction has not been answered, by uid
-        self.unseen: set[str] = set()  # victims whose end was promised, and whom our view still shows as staying
+        self.unseen: set[str] = set()  # victims whose end was promised, and of whom our view does not show it yet
         self.remaining: dict[str, None] = {}  # victims still in our view, by uid
         self.failed = False  # a victim would not go, so the room will not be made
 
@@ -103,13 +103,17 @@ class Evictions:
         core.outbox.emit(Evict, heir, pod=victim.key, uid=victim.uid, message=message)
 
     def _await_sight(self, preemption: Preemption, victim: PodInfo) -> None:
-        """Its end is promised; until our view shows it, it must not be chosen once more."""
+        """Its end is promised; until our view shows it, it must not be chosen once more.
+
+        That it is going is not enough: somebody else may have deleted it before we did, and then nothing in our
+        view says yet that it makes room for anybody.
+        """
         seen = self._core.mirror.pods.get(victim.key)
-        if victim.uid in preemption.remaining and seen is not None and not seen.terminating:
+        if victim.uid in preemption.remaining and seen is not None and not seen.preempted:
             preemption.unseen.add(victim.uid)
 
     def going(self, uid: str) -> None:
-        """A pod is seen to be on its way out."""
+        """A pod is seen to be on its way out because it was preempted."""
         for preemption in self.under_way.values():
             preemption.unseen.discard(uid)
 

@@ -97,7 +97,7 @@ def _pod(core: Core, delta: Delta) -> None:
         _pod_gone(core, old)
     elif new.spec.node_name:
         assert info is not None
-        if new.terminating:
+        if new.preempted:
             core.evictions.going(new.uid)
         if old is None or not old.spec.node_name:
             _pod_assigned(core, new, info)

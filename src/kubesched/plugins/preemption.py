@@ -144,7 +144,7 @@ def ineligible(cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Leaving 
     """Why this pod must not preempt now; empty if it may.
 
     Args:
-        leaving: victims it has chosen already and that cannot be seen to go yet.
+        leaving: victims it has chosen already and that cannot be seen yet to go for it.
     """
     if pod.pod.spec.preemption_policy == "Never":
         return NEVER
@@ -154,7 +154,7 @@ def ineligible(cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Leaving 
     if node is None or rejected.status(node.row).code is Code.UNRESOLVABLE:
         return ""  # an earlier promise, if there was one, is worth nothing any more
     # The watch may be slower than the answer to a deletion; kube-scheduler would evict once more meanwhile.
-    if any(other.priority < pod.priority and (other.uid in unseen or _is_preempted(other.pod)) for other in node.pods):
+    if any(other.priority < pod.priority and (other.uid in unseen or other.pod.preempted) for other in node.pods):
         return STILL_GOING
     return ""
 
@@ -165,14 +165,6 @@ def _promised(cycle: Cycle, pod: PodInfo) -> str:
     if written:
         return written
     return next((node for node, pods in cycle.nominated.items() if any(one.uid == pod.uid for one in pods)), "")
-
-
-def _is_preempted(pod: Pod) -> bool:
-    """Whether a pod is on its way out because a scheduler made it leave."""
-    if not pod.terminating:
-        return False
-    target = next((condition for condition in pod.status.conditions if condition.type == "DisruptionTarget"), None)
-    return target is not None and target.status == "True" and target.reason == "PreemptionByScheduler"
 
 
 # ── where, and at what price? ────────────────────────────────────────────────────────────────────────────────
