@@ -1,35 +1,29 @@
-"""The socket in front of ApiServer.handle: aiohttp, kept as thin as it can be.
+"""The socket in front of ApiServer.handle: a port, the connections on it, and a thread to serve it in.
 
 A request is read whole (bounded), handled in one go, and written; nothing is awaited in between, so requests are
-atomic. A watch is a response that stays open: lines are written as they come, many at a time when many are ready.  A
+atomic.  A watch is an answer that stays open: lines are written as they come, many at a time when many are ready.  A
 client that does not read is not waited for: the watch behind it lags, is cut off with 410 by the store, and the
-connection is closed when it takes no bytes for a while.
+connection is closed when it takes no bytes for a while.  What one connection does is in `connection.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 import ssl
 import threading
-import zlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from aiohttp import web
-
-from kubesched.apiserver.requests import Response, User, WatchStream, encode
-from kubesched.apiserver.server import BODY_BYTES_MAX, ApiServer
-from kubesched.apiserver.status import ApiError, internal, too_large
+from kubesched.apiserver.connection import Connection
+from kubesched.apiserver.requests import Answer, User, error_response
+from kubesched.apiserver.server import ApiServer
+from kubesched.apiserver.status import internal
 
 T = TypeVar("T")
 
-BOOKMARK_SECONDS = 60.0
-STALLED_SECONDS = 60.0
-COMPRESS_BYTES_MIN = 128 * 1024
-_LAST_BOOKMARK_BEFORE = 2.0
-_WARN_CODE = 299
+BACKLOG: Final = 512
+SWEEP_SECONDS: Final = 15.0
 
 
 class InsecureAddress(ValueError):
@@ -51,41 +45,38 @@ class HttpFace:
         if tls is None and not is_loopback(host):
             raise InsecureAddress(f"refusing to serve plain HTTP on {host}: use TLS, or listen on 127.0.0.1")
         self.server, self.host, self.port, self.tls = server, host, port, tls
-        self._runner: web.ServerRunner | None = None
-        self._watches: set[asyncio.Task[Any]] = set()
+        self._listener: asyncio.Server | None = None
+        self._connections: set[Connection] = set()
+        self._sweep: asyncio.TimerHandle | None = None
 
     @property
     def url(self) -> str:
-        scheme = "https" if self.tls else "http"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{scheme}://{host}:{self.port}"
+        return f"{'https' if self.tls else 'http'}://{self._address}"
+
+    @property
+    def _address(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     async def start(self) -> None:
         """Listen; afterwards `port` is the port that was taken."""
-        handler = web.Server(self._handle, request_factory=_make_request, handler_cancellation=True, access_log=None)
-        self._runner = web.ServerRunner(handler, shutdown_timeout=1.0)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self.host, self.port, ssl_context=self.tls)
-        await site.start()
-        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]  # TCPSite has no other way
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        self.server.address = f"{host}:{self.port}"
+        self._listener = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self._handle, self._connections), self.host, self.port, ssl=self.tls, backlog=BACKLOG
+        )
+        self.port = self._listener.sockets[0].getsockname()[1]
+        self.server.address = self._address
+        self._close_idle_ones()
 
     async def stop(self) -> None:
         """Stop listening and end every watch."""
-        for task in list(self._watches):
-            task.cancel()
-        if self._runner is None:
-            return
-        connections = list(self._runner.server.connections) if self._runner.server is not None else []
-        transports = [one.transport for one in connections if one.transport is not None]
-        await self._runner.cleanup()
-        self._runner = None
-        # A TLS peer that has gone away would be waited for to say goodbye.
-        for transport in transports:
-            with contextlib.suppress(AttributeError):  # before Python 3.11.5 a closed one may have lost its protocol
-                transport.abort()
-        await asyncio.sleep(0)
+        if self._sweep is not None:
+            self._sweep.cancel()
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        for connection in list(self._connections):
+            connection.close()
+        while self._connections:
+            await asyncio.sleep(0)  # until the loop has let go of them
 
     async def __aenter__(self) -> HttpFace:
         await self.start()
@@ -94,50 +85,23 @@ class HttpFace:
     async def __aexit__(self, *failure: object) -> None:
         await self.stop()
 
-    # requests --------------------------------------------------------------------------------------
+    def _close_idle_ones(self) -> None:
+        loop = asyncio.get_running_loop()
+        for connection in list(self._connections):
+            connection.close_if_idle(loop.time())
+        self._sweep = loop.call_later(SWEEP_SECONDS, self._close_idle_ones)
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        path, _, query = request.raw_path.partition("?")
+    def _handle(
+        self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes, certificate: User | None
+    ) -> Answer:
         try:
-            body = await request.read() if request.body_exists else b""
-        except web.HTTPRequestEntityTooLarge:
-            return _status_response(too_large(f"limit is {BODY_BYTES_MAX}"))
-        except web.HTTPException as error:
-            return _status_response(ApiError(error.status, "BadRequest", error.reason))
-        except (zlib.error, ValueError, web.RequestPayloadError):
-            return _status_response(ApiError(400, "BadRequest", "the body of the request cannot be read"))
-        try:
-            answer = self.server.handle(request.method, path, query, request.headers, body, _certificate_user(request))
+            return self.server.handle(method, path, query, headers, body, certificate)
         except Exception as error:
             # A bug of ours must not look like a broken network: say what broke, and go on serving.
             asyncio.get_running_loop().call_exception_handler(
-                {"message": f"{request.method} {path} failed", "exception": error}
+                {"message": f"{method} {path} failed", "exception": error}
             )
-            return _status_response(internal(f"{type(error).__name__} while handling {request.method}"))
-        if isinstance(answer, WatchStream):
-            return await self._stream(request, answer)
-        return _response(answer, request.headers)
-
-    async def _stream(self, request: web.BaseRequest, watch: WatchStream) -> web.StreamResponse:
-        response = web.StreamResponse(
-            headers={"Content-Type": watch.content_type, "Cache-Control": "no-cache, private"}
-        )
-        _add_warnings(response.headers, watch.warnings)
-        response.enable_chunked_encoding()
-        task = asyncio.current_task()
-        if task is not None:
-            self._watches.add(task)
-        try:
-            await response.prepare(request)
-            await _pump(response, watch)
-            await response.write_eof()
-        except (TimeoutError, ConnectionError):
-            request.protocol.force_close()
-        finally:
-            watch.close()
-            if task is not None:
-                self._watches.discard(task)
-        return response
+            return error_response(internal(f"{type(error).__name__} while handling {method}"))
 
 
 class HttpThread:
@@ -197,74 +161,6 @@ class HttpThread:
         self.stop()
 
 
-async def _pump(response: web.StreamResponse, watch: WatchStream) -> None:
-    """Write what a watch has, as it comes, until it or its time is over."""
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    watch.set_on_ready(ready.set)
-    end = loop.time() + watch.timeout if watch.timeout else float("inf")
-    bookmark_at = loop.time() + BOOKMARK_SECONDS
-    last_words = watch.bookmark is not None
-    while True:
-        ready.clear()
-        lines = watch.take()
-        if lines:
-            await asyncio.wait_for(response.write(b"".join(lines)), STALLED_SECONDS)
-            continue
-        now = loop.time()
-        if watch.closed or now >= end:
-            return
-        if last_words and now >= end - _LAST_BOOKMARK_BEFORE:
-            last_words = False
-            _bookmark(watch)
-            continue
-        if now >= bookmark_at:
-            bookmark_at = now + BOOKMARK_SECONDS
-            _bookmark(watch)
-            continue
-        until = min(end, bookmark_at, end - _LAST_BOOKMARK_BEFORE if last_words else end)
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(ready.wait(), until - now)
-
-
-def _bookmark(watch: WatchStream) -> None:
-    if watch.bookmark is not None:
-        watch.bookmark()
-
-
-# ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]) -> web.BaseRequest:
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_BYTES_MAX)
-
-
-def _response(answer: Response, asked: Mapping[str, str]) -> web.Response:
-    body = answer.body
-    headers = {"Content-Type": answer.content_type, "Cache-Control": "no-cache, private", **answer.headers}
-    if len(body) >= COMPRESS_BYTES_MIN and "gzip" in asked.get("Accept-Encoding", ""):
-        packer = zlib.compressobj(1, wbits=31)
-        body = packer.compress(body) + packer.flush()
-        headers["Content-Encoding"] = "gzip"
-        headers["Vary"] = "Accept-Encoding"
-    response = web.Response(status=answer.status, body=body, headers=headers)
-    _add_warnings(response.headers, answer.warnings)
-    return response
-
-
-def _add_warnings(headers: Any, warnings: list[str]) -> None:
-    for text in warnings:
-        quoted = "".join(c if c.isprintable() else "?" for c in text).replace("\\", "\\\\").replace('"', '\\"')
-        headers.add("Warning", f'{_WARN_CODE} - "{quoted}"')
-
-
-def _status_response(error: ApiError) -> web.Response:
-    return web.Response(status=error.code, body=encode(error.to_status()), content_type="application/json")
-
-
-# ── who and where ───────────────────────────────────────────────────────────────────────────────────────────
-
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
@@ -274,15 +170,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _certificate_user(request: web.BaseRequest) -> User | None:
-    """The user of a client certificate, which TLS has verified to be of our CA."""
-    transport = request.transport
-    certificate = transport.get_extra_info("peercert") if transport is not None else None
-    if not certificate:
-        return None
-    names = [pair for part in certificate.get("subject", ()) for pair in part]
-    common = next((value for key, value in names if key == "commonName"), "")
-    groups = tuple(value for key, value in names if key == "organizationName")
-    return User(common, (*groups, "system:authenticated")) if common else None
