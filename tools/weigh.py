@@ -12,8 +12,11 @@ import sys
 import timeit
 import tracemalloc
 from collections.abc import Callable
+from http.client import parse_headers
+from io import BytesIO
 from typing import Any
 
+import httptools
 import msgspec
 import numpy as np
 import yaml
@@ -99,6 +102,36 @@ def least_free(count: int) -> tuple[Callable[[], object], Callable[[], object]]:
     return objects, columns
 
 
+REQUEST = b"\r\n".join(
+    [b"GET /api/v1/namespaces/default/pods/web-7 HTTP/1.1", b"Host: 127.0.0.1:6443", b"Accept: application/json",
+     b"Authorization: Bearer 0123456789012345678901234567890123456789012", b"User-Agent: kubectl/v1.36.4", b"", b""]
+)  # fmt: skip
+
+
+class Parsed:
+    """What is to be known of a request, as callbacks tell it."""
+
+    def __init__(self) -> None:
+        self.headers: dict[bytes, bytes] = {}
+
+    def on_url(self, url: bytes) -> None:
+        self.url = url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers[name.lower()] = value
+
+
+def parsed_in_c() -> None:
+    httptools.HttpRequestParser(Parsed()).feed_data(REQUEST)
+
+
+def parsed_in_python() -> None:
+    """By the standard library, which reads headers as those of a letter."""
+    first, _, rest = REQUEST.partition(b"\r\n")
+    first.split()
+    parse_headers(BytesIO(rest))
+
+
 def main() -> None:
     texts = [json.dumps(pod_as_sent(index)).encode() for index in range(500)]
     decode = msgspec.json.Decoder(Pod).decode
@@ -123,6 +156,12 @@ def main() -> None:
         json=kilobytes_kept(json.loads, texts),
     )
     compare("a filter and a score over 5,000 nodes", "µs", numpy=microseconds(columns), objects=microseconds(objects))
+    compare(
+        "read the head of a request",
+        "µs",
+        httptools=microseconds(parsed_in_c),
+        python=microseconds(parsed_in_python),
+    )
     compare("count one thing", "µs", prometheus_client=microseconds(child.inc))
     compare(
         f"read {len(manifest) / 1e3:.1f} kB of YAML",

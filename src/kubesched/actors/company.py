@@ -108,7 +108,7 @@ class Company:
 
     def _follow(self) -> None:
         """There may be resources now that there were not before."""
-        everything = tuple(self._resources())
+        everything = tuple(self._resources()) if any(not actor.watches for actor in self.actors) else ()
         for resource in (*(name for actor in self.actors for name in actor.watches), *everything):
             if resource not in self._followers:
                 self._audience[resource] = tuple(

@@ -57,11 +57,11 @@ class Connection(asyncio.Protocol):
     Args:
         handle: what answers a request.
         open_ones: where this one is found while it is open.
+        loop: whose time it is.
     """
 
-    def __init__(self, handle: Handle, open_ones: set[Connection]) -> None:
-        self._handle, self._open_ones = handle, open_ones
-        self.loop = asyncio.get_running_loop()
+    def __init__(self, handle: Handle, open_ones: set[Connection], loop: asyncio.AbstractEventLoop) -> None:
+        self._handle, self._open_ones, self.loop = handle, open_ones, loop
         self._parser = httptools.HttpRequestParser(self)
         self._arrived: deque[Arrived] = deque()
         self._unread = bytearray()  # not yet given to the parser
@@ -69,7 +69,6 @@ class Connection(asyncio.Protocol):
         self._stalled: asyncio.TimerHandle | None = None
         self._refused: ApiError | None = None
         self._leaving = False
-        self._since = self.loop.time()
         self._head_bytes = 0
         self._in_head = True
         self.on_message_begin()
@@ -195,7 +194,10 @@ class Connection(asyncio.Protocol):
         while self._arrived and self._may_answer:
             self._answer(self._arrived.popleft())
         if self._refused is not None and not self._arrived and self._may_answer:
+            self._leaving = True
             self._respond(error_response(self._refused), {}, "", keep=False)
+            # Closed at once, with bytes on their way here, TCP would drop ours before the client has read them.
+            self.loop.call_later(LINGER_SECONDS, self.transport.abort)
 
     def _answer(self, request: Arrived) -> None:
         path, _, query = request.target.partition("?")
@@ -205,6 +207,8 @@ class Connection(asyncio.Protocol):
             self._streaming.begin()
         else:
             self._respond(answer, request.headers, request.method, keep=request.keep)
+            if not request.keep:
+                self._leave()
 
     def _respond(self, answer: Response, asked: Mapping[str, str], method: str, *, keep: bool) -> None:
         body, more = answer.body, answer.headers
@@ -218,8 +222,6 @@ class Connection(asyncio.Protocol):
             more = {**more, "Content-Length": str(len(body))}
         head = _head(answer.status, answer.content_type, more, answer.warnings)
         self.transport.write(head if method == "HEAD" or answer.status in _NO_BODY else head + body)
-        if not keep:
-            self._leave()
 
     def streamed(self, *, keep: bool) -> None:
         """A watch is over."""
@@ -240,20 +242,18 @@ class Connection(asyncio.Protocol):
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _leave(self) -> None:
-        """Close once the client has had time to read: closed at once, with bytes on their way here, TCP drops ours."""
+        """Close when what was written has been sent."""
         self._leaving = True
-        if self._refused is None:
-            self.transport.close()
-        else:
-            self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+        self.transport.close()
 
     def close_if_idle(self, now: float) -> None:
         """Close what is held for nothing."""
-        if self._streaming is None and now - self._since > IDLE_SECONDS:
+        if self._streaming is None and self._stalled is None and now - self._since > IDLE_SECONDS:
             self.transport.abort()
 
     def close(self) -> None:
         """Close at once; a watch is told that it is over."""
+        self._leaving = True
         if self._streaming is not None:
             self._streaming.end()
         self.transport.abort()  # a TLS peer that has gone away would be waited for to say goodbye

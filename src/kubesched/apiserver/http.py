@@ -59,8 +59,13 @@ class HttpFace:
 
     async def start(self) -> None:
         """Listen; afterwards `port` is the port that was taken."""
-        self._listener = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self._handle, self._connections), self.host, self.port, ssl=self.tls, backlog=BACKLOG
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            lambda: Connection(self._handle, self._connections, loop),
+            self.host,
+            self.port,
+            ssl=self.tls,
+            backlog=BACKLOG,
         )
         self.port = self._listener.sockets[0].getsockname()[1]
         self.server.address = self._address

@@ -11,9 +11,10 @@ import json
 import os
 import ssl
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -73,45 +74,93 @@ class Server(Struct, frozen=True):
         return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
 
 
-class Connection:
-    """One kept connection."""
+class Connection(asyncio.Protocol):
+    """One kept connection; a protocol and no stream, for what is to be measured is the server."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self.writer = reader, writer
+    def __init__(self) -> None:
+        self._heard = bytearray()
+        self._status = 0
+        self._length: int | None = None  # None: in chunks
+        self._answered: Callable[[int, bytes], None] = lambda status, body: None
+        self._counted: Callable[[int], None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._answered(0, b"the connection was closed")
+
+    def send(self, raw: bytes, answered: Callable[[int, bytes], None]) -> None:
+        """Send a request; `answered` is told its status and its body."""
+        self._answered = answered
+        self.transport.write(raw)
 
     async def ask(self, raw: bytes) -> tuple[int, bytes]:
-        self.writer.write(raw)
-        head = await self._reader.readuntil(b"\r\n\r\n")
-        status = int(head[9:12])
-        lower = head.lower()
-        if b"transfer-encoding: chunked" in lower:
-            return status, await self._chunks()
-        length = int(lower.partition(b"content-length:")[2].split(b"\r\n", 1)[0] or b"0")
-        return status, await self._reader.readexactly(length)
-
-    async def _chunks(self) -> bytes:
-        parts = []
-        while size := int(await self._reader.readline(), 16):
-            parts.append((await self._reader.readexactly(size + 2))[:-2])
-        await self._reader.readline()
-        return b"".join(parts)
+        told: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
+        self.send(raw, lambda status, body: told.set_result((status, body)) if not told.done() else None)
+        return await told
 
     async def events(self, raw: bytes, wanted: int) -> None:
         """Open a watch and return when so many events have come."""
-        self.writer.write(raw)
-        await self._reader.readuntil(b"\r\n\r\n")
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         seen = 0
-        while seen < wanted:
-            seen += (await self._reader.read(1 << 18)).count(b'{"type":"')
+
+        def count(events: int) -> None:
+            nonlocal seen
+            seen += events
+            if seen >= wanted and not told.done():
+                told.set_result(None)
+
+        self._counted = count
+        self.transport.write(raw)
+        await told
+
+    def data_received(self, data: bytes) -> None:
+        if self._counted is not None:
+            self._counted(data.count(b'{"type":"'))
+            return
+        heard = self._heard
+        heard += data
+        if not self._status:
+            end = heard.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            head = bytes(heard[:end]).lower()
+            self._status = int(head[9:12])
+            said = head.partition(b"content-length:")[2].split(b"\r\n", 1)[0]
+            self._length = None if b"transfer-encoding: chunked" in head else int(said or b"0")
+            del heard[: end + 4]
+        if self._length is None:
+            if not heard.endswith(b"0\r\n\r\n"):
+                return
+            body = _unchunked(heard)
+        elif len(heard) < self._length:
+            return
+        else:
+            body = bytes(heard)
+        status, self._status = self._status, 0
+        heard.clear()
+        self._answered(status, body)
+
+
+def _unchunked(heard: bytearray) -> bytes:
+    parts: list[bytes] = []
+    at = 0
+    while True:
+        line = heard.index(b"\r\n", at)
+        size = int(heard[at:line], 16)
+        if not size:
+            return b"".join(parts)
+        parts.append(bytes(heard[line + 2 : line + 2 + size]))
+        at = line + 4 + size
 
 
 async def connect(server: Server, count: int) -> list[Connection]:
     trust = ssl.create_default_context(cadata=server.ca)
-    address = urlsplit(server.url)
-    opened = [
-        asyncio.open_connection(address.hostname, address.port, ssl=trust, limit=1 << 26) for _ in range(count)
-    ]
-    return [Connection(*pair) for pair in await asyncio.gather(*opened)]
+    address, loop = urlsplit(server.url), asyncio.get_running_loop()
+    host, port = address.hostname or "", address.port or 443
+    opening = [loop.create_connection(Connection, host, port, ssl=trust) for _ in range(count)]
+    return [connection for _, connection in await asyncio.gather(*opening)]
 
 
 async def measure(server: Server, what: str, raws: Sequence[bytes], connections: int) -> Rate:
@@ -119,18 +168,29 @@ async def measure(server: Server, what: str, raws: Sequence[bytes], connections:
     waiting = iter(raws)
     took: list[float] = []
     opened = await connect(server, connections)
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def work(connection: Connection) -> None:
-        for raw in waiting:
-            began = time.perf_counter()
-            status, body = await connection.ask(raw)
-            took.append(time.perf_counter() - began)
-            if status >= 300:
-                raise Unexpected(f"{what}: {status} {body[:300]!r}")
+    def go_on(connection: Connection) -> None:
+        raw = next(waiting, None)
+        if raw is not None:
+            connection.send(raw, partial(answered, connection, time.perf_counter()))
+
+    def answered(connection: Connection, began: float, status: int, body: bytes) -> None:
+        took.append(time.perf_counter() - began)
+        if over.done():
+            return
+        if not 200 <= status < 300:
+            over.set_exception(Unexpected(f"{what}: {status} {body[:300]!r}"))
+        elif len(took) == len(raws):
+            over.set_result(None)
+        else:
+            go_on(connection)
 
     cpu, began = server.cpu(), time.perf_counter()
     try:
-        await asyncio.gather(*map(work, opened))
+        for connection in opened:
+            go_on(connection)
+        await over
     finally:
         await _close(opened)
     seconds = time.perf_counter() - began
@@ -143,7 +203,7 @@ async def measure(server: Server, what: str, raws: Sequence[bytes], connections:
 async def _close(opened: Iterable[Connection]) -> None:
     """Let go at once: a goodbye over TLS would be waited for."""
     for connection in opened:
-        connection.writer.transport.abort()
+        connection.transport.abort()
     await asyncio.sleep(0)
 
 

@@ -107,7 +107,8 @@ class EmbeddedCluster:
         self._define(core.own_kinds.values() if core is not None else ())
         self.restored = self._populate(nodes, objects)
         actors = cast() if acting else ()
-        self.world = EmbeddedWorld(self.server, self.pace, actors=actors, kinds={**KNOWN, **own})
+        heard = {} if core is None else {**KNOWN, **own}  # without a scheduler nobody follows what changes
+        self.world = EmbeddedWorld(self.server, self.pace, actors=actors, kinds=heard)
         if core is not None and not core.position:
             core.unsynced.update(self.world.kinds)  # nothing is tried before the first view is complete
         self.tap = None if core is None else Tap(core, *listeners)

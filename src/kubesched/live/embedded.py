@@ -68,7 +68,7 @@ class EmbeddedWorld:
         self._inbox: deque[Event] = deque()
         self._stored: tuple[int, list[str]] = (-1, [])
         self._company_called = True
-        self._asleep = self._over = False
+        self._begun = self._asleep = self._over = False
 
     # ── the World protocol ───────────────────────────────────────────────────────────────────────────────────
 
@@ -82,7 +82,8 @@ class EmbeddedWorld:
 
     def take(self) -> Event | None:
         if not self._inbox:
-            if not self._followers:
+            if not self._begun:
+                self._begun = True
                 self._begin()
             else:
                 self._let_others_work()
