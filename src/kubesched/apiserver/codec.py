@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from kubesched.apiserver import protobuf, schema
+from kubesched.apiserver import cleaning, protobuf, schema
 from kubesched.apiserver.kinds import BUILT_IN, Resource
 from kubesched.apiserver.negotiation import AVAILABLE, JSON, PROTOBUF, YAML
 from kubesched.apiserver.requests import Query, Request
@@ -258,7 +258,7 @@ def read_object(request: Request, group_version: str, kind: str, shape: str, val
     elif value is None:
         value = {}
     elif not isinstance(value, dict):
-        what = schema.json_kind(value).partition(" ")[0]
+        what = cleaning.json_kind(value).partition(" ")[0]
         why = f"json: cannot unmarshal {what} into Go value of type {_TYPE_META}"
         raise bad_request(
             f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
@@ -293,7 +293,7 @@ def check_kind(value: Json, group_version: str, kind: str) -> None:
     said_version, said_kind = value.get("apiVersion") or group_version, value.get("kind") or kind
     if not isinstance(said_version, str) or not isinstance(said_kind, str):
         field = "kind" if isinstance(said_version, str) else "apiVersion"
-        what = schema.json_kind(value[field]).partition(" ")[0]
+        what = cleaning.json_kind(value[field]).partition(" ")[0]
         raise bad_request(
             f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse "
             f"error: json: cannot unmarshal {what} into Go struct field .{field} of type string"
@@ -323,8 +323,8 @@ def clean(value: Json, group_version: str, kind: str, shape: str, validation: st
     value.pop("apiVersion", None)
     unknown: list[str] = []
     try:
-        schema.struct_cleaner(shape)(value, unknown)
-    except schema.Mistyped as error:
+        cleaning.struct_cleaner(shape)(value, unknown)
+    except cleaning.Mistyped as error:
         raise bad_request(f"{_in_version(group_version, kind)} cannot be handled as a {kind}: {error}") from None
     problems = []
     if unknown and validation != "Ignore":

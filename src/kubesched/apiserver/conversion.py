@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kubesched.apiserver import schema
+from kubesched.apiserver import cleaning
 from kubesched.apiserver.kinds import BUILT_IN, Conversion, Registry
 
 Json = dict[str, Any]
@@ -30,7 +30,7 @@ _CORE_NAMES = {new: core for core, new in _EVENT_NAMES.items()}
 def _shaped(value: Json, shape: str) -> Json:
     """Add what Go always prints, as if the object had been read from the wire."""
     head = {"kind": value.pop("kind"), "apiVersion": value.pop("apiVersion")}
-    return {**head, **schema.struct_cleaner(shape)(value, [])}
+    return {**head, **cleaning.struct_cleaner(shape)(value, [])}
 
 
 def event_to_core(obj: Json) -> Json:

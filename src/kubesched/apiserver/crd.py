@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubesched.api.time import Instant, format_rfc3339
-from kubesched.apiserver import codec, jsonpath, schema, structural, tables
+from kubesched.apiserver import cleaning, codec, jsonpath, schema, structural, tables
 from kubesched.apiserver.cells import Row
 from kubesched.apiserver.kinds import STATUS_VERBS, Conversion, Registry, Resource, ScalePaths, Subresource
 from kubesched.apiserver.negotiation import JSON, PROTOBUF, YAML
@@ -103,8 +103,8 @@ class Definition:
         if meta is None:
             meta = value["metadata"] = {}
         try:
-            schema.struct_cleaner("meta.ObjectMeta")(meta, unknown)
-        except schema.Mistyped as error:
+            cleaning.struct_cleaner("meta.ObjectMeta")(meta, unknown)
+        except cleaning.Mistyped as error:
             raise bad_request(f"{self._in_version()} cannot be handled as a {self.kind}: {error}") from None
         if unknown and mode != "Ignore":
             found = schema.unknown_fields({"metadata": meta}, schema.Type("core.ConfigMap"))

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubesched.api.time import Instant, format_rfc3339, parse_rfc3339
+from kubesched.apiserver.preconditions import Preconditions
+from kubesched.apiserver.stored import Stored
 
 Json = dict[str, Any]
 
@@ -26,6 +28,24 @@ Removable = Callable[[Json], bool]
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """The parts of meta/v1 DeleteOptions that the store acts on."""
+
+    grace_period_seconds: int | None = None
+    preconditions: Preconditions | None = None
+    propagation_policy: str | None = None  # Orphan, Background, Foreground; None is Background
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What a delete came to: the object as it now is (or last was), and whether it is gone."""
+
+    stored: Stored
+    gone: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubesched.api.labels import Selector, SelectorError, parse_selector
 from kubesched.api.selectors import parse_field_selector
-from kubesched.apiserver import codec, schema
+from kubesched.apiserver import cleaning, codec
 from kubesched.apiserver.kinds import Resource, field_value
 from kubesched.apiserver.negotiation import PROTOBUF
 from kubesched.apiserver.ownership import Writer
@@ -263,7 +263,7 @@ def _delete_body(request: Request) -> Json:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        what = schema.json_kind(value).partition(" ")[0]
+        what = cleaning.json_kind(value).partition(" ")[0]
         raise bad_request(f"couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value")
     kind, version = value.pop("kind", "") or "DeleteOptions", value.pop("apiVersion", "")
     if kind != "DeleteOptions":
@@ -271,8 +271,8 @@ def _delete_body(request: Request) -> Json:
             f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
         )
     try:
-        schema.struct_cleaner(_DELETE_SHAPE)(value, [])
-    except schema.Mistyped as error:
+        cleaning.struct_cleaner(_DELETE_SHAPE)(value, [])
+    except cleaning.Mistyped as error:
         raise bad_request(str(error)) from None
     for name, read in (("gracePeriodSeconds", request.query.integer), ("propagationPolicy", request.query.get)):
         if name in request.query and name not in value:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kubesched.apiserver import codec, schema
+from kubesched.apiserver import cleaning, codec
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.objects import Objects
 from kubesched.apiserver.options import WriteOptions, write_options
@@ -70,7 +70,7 @@ def patched(kind: str, view: Json, change: Any, shape: str) -> Any:
         result = json_patch(view, change)
     elif kind == MERGE_PATCH:
         if not isinstance(change, dict):
-            what = schema.json_kind(change).partition(" ")[0]
+            what = cleaning.json_kind(change).partition(" ")[0]
             raise bad_request(
                 f"error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
             )

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
@@ -31,7 +30,16 @@ import msgspec
 
 from kubesched.api.time import Instant, format_rfc3339
 from kubesched.apiserver import status
-from kubesched.apiserver.deletion import GraceRule, Marked, Removable, is_finished, mark, pod_grace
+from kubesched.apiserver.deletion import (
+    DeleteOptions,
+    Deletion,
+    GraceRule,
+    Marked,
+    Removable,
+    is_finished,
+    mark,
+    pod_grace,
+)
 from kubesched.apiserver.metadata import first_metadata, kept_metadata, new_uid, same_json, with_suffix
 from kubesched.apiserver.preconditions import Preconditions, check_delete_preconditions, check_preconditions
 from kubesched.apiserver.stored import Stored, object_key
@@ -64,24 +72,6 @@ Bump = bool | Callable[[Json, Json], bool]
 
 GENERATE_NAME_ATTEMPTS = 8
 FIRST_REVISION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    """The parts of meta/v1 DeleteOptions that the store acts on."""
-
-    grace_period_seconds: int | None = None
-    preconditions: Preconditions | None = None
-    propagation_policy: str | None = None  # Orphan, Background, Foreground; None is Background
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """What a delete came to: the object as it now is (or last was), and whether it is gone."""
-
-    stored: Stored
-    gone: bool
 
 
 Deletions = list[Deletion]
@@ -303,10 +293,7 @@ class Store:
             if not given.get("generateName"):
                 raise status.bad_request("name or generateName is required")
             name = self.generate_name(resource, namespace, given["generateName"])
-        table = self._table(resource)
-        standing = table.objects.get(object_key(namespace, name))
-        if standing is not None:
-            raise self._exists(resource, standing)
+        self._must_be_free(resource, namespace, name)
         meta = first_metadata(given, name, namespace, new_uid(self._luck), self._timestamp(), generation)
         new = {**obj, "metadata": meta}
         if finish is not None:
@@ -314,14 +301,7 @@ class Store:
         if dry_run:
             del meta["resourceVersion"]
             return Stored(new, namespace, name, 0)
-        revision = self._revision + 1
-        meta["resourceVersion"] = str(revision)
-        stored = Stored(new, namespace, name, revision)
-        if self._journal is not None:
-            self._journal.put(revision, resource, namespace, name, stored.encoded())
-        self._revision = revision
-        table.add(stored)
-        return stored
+        return self._add(resource, new, meta)
 
     def restore(self, resource: str, obj: Json) -> Stored:
         """Store an object as it was in another cluster: uid, times and generation are kept, only its version is new.
@@ -330,26 +310,35 @@ class Store:
         """
         given: Json = obj["metadata"]
         namespace, name = given.get("namespace") or "", given["name"]
-        table = self._table(resource)
-        standing = table.objects.get(object_key(namespace, name))
-        if standing is not None:
-            raise self._exists(resource, standing)
+        self._must_be_free(resource, namespace, name)
         uid = given.get("uid") or new_uid(self._luck)
         stamp = given.get("creationTimestamp") or self._timestamp()
+        meta = {**given, "name": name, "uid": uid, "creationTimestamp": stamp}
+        return self._add(resource, {**obj, "metadata": meta}, meta)
+
+    def _must_be_free(self, resource: str, namespace: str, name: str) -> None:
+        standing = self.find(resource, namespace, name)
+        if standing is not None:
+            error = status.already_exists(resource, standing.name)
+            if "deletionTimestamp" in standing.obj["metadata"]:
+                error.message = f"object is being deleted: {error.message}"
+            raise error
+
+    def _add(self, resource: str, obj: Json, meta: Json) -> Stored:
+        """Write a first version whose metadata is meta, a fresh dict."""
+        stored = self._next(resource, obj, meta, meta.get("namespace") or "", meta["name"])
+        self._table(resource).add(stored)
+        return stored
+
+    def _next(self, resource: str, obj: Json, meta: Json, namespace: str, name: str) -> Stored:
+        """Number a write and make it durable."""
         revision = self._revision + 1
-        meta = {**given, "uid": uid, "creationTimestamp": stamp, "resourceVersion": str(revision)}
-        stored = Stored({**obj, "metadata": meta}, namespace, name, revision)
+        meta["resourceVersion"] = str(revision)
+        stored = Stored(obj, namespace, name, revision)
         if self._journal is not None:
             self._journal.put(revision, resource, namespace, name, stored.encoded())
         self._revision = revision
-        table.add(stored)
         return stored
-
-    def _exists(self, resource: str, standing: Stored) -> status.ApiError:
-        error = status.already_exists(resource, standing.name)
-        if "deletionTimestamp" in standing.obj["metadata"]:
-            error.message = f"object is being deleted: {error.message}"
-        return error
 
     def update(
         self,
@@ -420,12 +409,7 @@ class Store:
 
     def _put(self, resource: str, current: Stored, obj: Json, meta: Json) -> Stored:
         """Write a new version whose metadata is meta, a fresh dict."""
-        revision = self._revision + 1
-        meta["resourceVersion"] = str(revision)
-        stored = Stored(obj, current.namespace, current.name, revision)
-        if self._journal is not None:
-            self._journal.put(revision, resource, current.namespace, current.name, stored.encoded())
-        self._revision = revision
+        stored = self._next(resource, obj, meta, current.namespace, current.name)
         self._tables[resource].replace(stored, current)
         return stored
 
@@ -487,17 +471,8 @@ class Store:
         for stored in self.list(resource, namespace, matches=matches).items:
             if self.find(resource, stored.namespace, stored.name) is None:
                 continue
-            done.append(
-                self.delete(
-                    resource,
-                    stored.namespace,
-                    stored.name,
-                    options,
-                    grace=grace,
-                    removable=removable,
-                    prepare=prepare,
-                )
-            )
+            rules: dict[str, Any] = {"grace": grace, "removable": removable, "prepare": prepare}
+            done.append(self.delete(resource, stored.namespace, stored.name, options, **rules))
         return done
 
     def batch(self) -> AbstractContextManager[None]:

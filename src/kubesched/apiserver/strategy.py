@@ -14,7 +14,7 @@ from typing import Any
 
 from kubesched.api import quantity
 from kubesched.api.time import Instant, format_rfc3339
-from kubesched.apiserver import crd_rules, schema
+from kubesched.apiserver import cleaning, crd_rules, schema
 from kubesched.apiserver.defaulting_pod import container_requests
 from kubesched.apiserver.kinds import Resource
 
@@ -30,7 +30,7 @@ def _empty_status_of(shape: str) -> Json:
     status = schema.shape(shape).fields.get("status")
     if status is None:
         return {}
-    empty: Json = schema.struct_cleaner(status.type.base)({}, [])
+    empty: Json = cleaning.struct_cleaner(status.type.base)({}, [])
     return empty
 
 
