@@ -3,16 +3,19 @@
     make bench-embedded                                 (needs the real servers: make envtest)
     .venv/bin/python -m tools.bench_embedded --pods 2000
 
-Both are behind TLS and a token, with validation and defaulting on, and nobody schedules.  Look at processor time first:
-neighbours on a shared machine disturb rates by the clock far more.
+Both are behind TLS and a token, with validation and defaulting on, and nobody schedules.  They are measured in turn, a
+few times, and what is shown are medians, of the ratios too.  On a shared machine look at processor time first:
+neighbours disturb rates by the clock far more.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -35,8 +38,12 @@ def measure_real(pods: int) -> Figures:
             return asyncio.run(load(server, (seconds, server.cpu()), pods))
 
 
-def rows(ours: Figures, theirs: Figures) -> list[tuple[str, float, float, float]]:
-    """What is compared: its name, ours, theirs, and how many times better ours is."""
+Row = tuple[str, float, float, float]
+"""What is compared: its name, ours, theirs, and how many times better ours is."""
+
+
+def rows(ours: Figures, theirs: Figures) -> list[Row]:
+    """One round."""
     found = [
         ("first answer, s", ours.first_answer_seconds, theirs.first_answer_seconds),
         ("first answer, s of the processor", ours.first_answer_cpu_seconds, theirs.first_answer_cpu_seconds),
@@ -58,17 +65,27 @@ def rows(ours: Figures, theirs: Figures) -> list[tuple[str, float, float, float]
     return table
 
 
+def medians(rounds: Sequence[Sequence[Row]]) -> list[Row]:
+    """Of several rounds, line by line; of the ratios each pair has its own."""
+    lines = zip(*rounds, strict=True)
+    return [(line[0][0], *(statistics.median(row[column] for row in line) for column in (1, 2, 3))) for line in lines]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--pods", type=int, default=4100, help="how many pods (default: %(default)s, for a list of 5,000)"
     )
+    parser.add_argument("--runs", type=int, default=3, help="how often each (default: %(default)s)")
     arguments = parser.parse_args()
-    theirs, ours = measure_real(arguments.pods), measure(arguments.pods)
+    rounds: list[list[Row]] = []
+    for _ in range(arguments.runs):
+        theirs = measure_real(arguments.pods)
+        rounds.append(rows(measure(arguments.pods), theirs))
     table = Table(box=None, header_style="bold")
     for heading in ("", "embedded", "kube-apiserver and etcd", "times"):
         table.add_column(heading, justify="left" if not heading else "right")
-    for name, one, other, times in rows(ours, theirs):
+    for name, one, other, times in medians(rounds):
         table.add_row(
             name,
             f"{one:,.3g}" if one < 100 else f"{one:,.0f}",

@@ -23,6 +23,7 @@ Json = dict[str, Any]
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = 100
+_CPUCLOCK_SCHED = 2  # what clock_getcpuclockid(3) makes of a process; Python has no name for it
 
 
 class Rate(Struct, frozen=True):
@@ -62,12 +63,8 @@ class Server(Struct, frozen=True):
         return "\r\n".join(lines).encode() + body
 
     def cpu(self) -> float:
-        """Seconds of processor time so far."""
-        ticks = 0
-        for pid in self.pids:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+        """Seconds of processor time so far, of all threads; /proc would tell it in hundredths."""
+        return sum(time.clock_gettime(~pid << 3 | _CPUCLOCK_SCHED) for pid in self.pids)
 
     def resident_mib(self) -> float:
         pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.pids)
