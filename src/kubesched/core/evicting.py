@@ -130,6 +130,17 @@ class Evictions:
                 del preemption.remaining[uid]
                 self._settle(preemption)
 
+    def node_gone(self, name: str) -> None:
+        """A node has left our view, and all room on it; what was left of its victims may stay for as long as it likes.
+
+        Not kept from kube-scheduler, where the preemptor sleeps until the last of them has gone, or until the flush.
+        """
+        for preemption in list(self.under_way.values()):
+            if preemption.node == name:
+                preemption.remaining.clear()
+                preemption.unseen.clear()
+                self._settle(preemption)
+
     def _settle(self, preemption: Preemption) -> None:
         """Wake the preemptor when its room has been made, or will not be: then it looks for another way."""
         uid = preemption.pod.uid

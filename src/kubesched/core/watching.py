@@ -73,6 +73,8 @@ def _node(core: Core, delta: Delta) -> None:
             core.queue.notify(event, old, new, core.now)
     else:
         core.queue.notify(ClusterEvent(NODE, _action(delta)), old, new, core.now)
+    if isinstance(old, Node) and new is None:
+        core.evictions.node_gone(old.name)
 
 
 def _other(core: Core, delta: Delta) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from kubesched.fuzz.extender import MANNERS
+from kubesched.fuzz import subjects
+from kubesched.fuzz.extender import configured
 from kubesched.fuzz.objects import Drawn, Theme
 from kubesched.fuzz.plan import (
     Alter,
@@ -44,6 +45,10 @@ _NEWS = ("Node", "Pod", "Pod", "PersistentVolumeClaim", "PersistentVolume", "Pod
 
 def draw(seed: int, mode: Mode = "random", faults: Sequence[str] = FAULT_NAMES) -> Plan:
     """The plan of a seed."""
+    if mode == "random" and not frozenset(FAULT_NAMES).difference(faults):
+        plan = subjects.draw(seed)
+        if plan is not None:
+            return plan
     return _Artist(seed, mode, frozenset(faults)).plan()
 
 
@@ -250,15 +255,5 @@ class _Artist:
             plugins.insert(0, {"name": "kubesched.fuzz.plugins:Moody"})
         scheduler: Json = {"profiles": [{"plugins": {"multiPoint": {"enabled": plugins}}}]}
         if theme.extender:
-            scheduler["extenders"] = [self._extender(theme.extender)]
+            scheduler["extenders"] = [configured(theme.extender, self._luck)]
         return scheduler
-
-    def _extender(self, manner: str) -> Json:
-        assert manner in MANNERS, "a manner it can play"
-        verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1}
-        if manner == "binding":
-            verbs |= {"bindVerb": "bind"}
-        cached, ignorable = self._luck.random() < 0.5, self._luck.random() < 0.3
-        more = {"nodeCacheCapable": cached, "ignorable": ignorable}
-        return {"urlPrefix": "http://127.0.0.1:1/", "enableHTTPS": False, **verbs, **more}
-

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kubesched.api.time import Duration, milliseconds, seconds
 from kubesched.apiserver.status import ApiError
 from kubesched.framework.steps import Answer, Failure, HttpPost
+from kubesched.fuzz.plan import Json
 
 if TYPE_CHECKING:
     from kubesched.fuzz.stage import Stage
@@ -26,6 +28,17 @@ _NONSENSE: tuple[Any, ...] = (
     [{"Host": 5, "Score": -1}],
     [{"Score": float("nan")}],
 )
+
+
+def configured(manner: str, luck: Random) -> Json:
+    """One of its manner, as a configuration has it."""
+    assert manner in MANNERS, "a manner it can play"
+    verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1}
+    if manner == "binding":
+        verbs |= {"bindVerb": "bind"}
+    cached, ignorable = luck.random() < 0.5, luck.random() < 0.3
+    more = {"nodeCacheCapable": cached, "ignorable": ignorable}
+    return {"urlPrefix": "http://127.0.0.1:1/", "enableHTTPS": False, **verbs, **more}
 
 
 class PlayedExtender:

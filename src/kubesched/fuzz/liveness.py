@@ -155,8 +155,11 @@ def _asks_late(pod: PodFacts) -> bool:
 
 
 def _waits_for_victims(view: View, pod: PodFacts) -> bool:
-    """While somebody goes to make the room it was promised, however long that takes, it asks nobody else to go."""
-    on_its_way = view.on(pod.promised) if pod.promised else ()
+    """While somebody goes to make the room it was promised, however long that takes, it asks nobody else to go.
+
+    A promise of room on a node that has gone is worth nothing, even if pods that were there do not go with it.
+    """
+    on_its_way = view.on(pod.promised) if pod.promised in view.nodes else ()
     return any(other.terminating and other.priority < pod.priority for other in on_its_way)
 
 

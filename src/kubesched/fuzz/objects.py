@@ -60,6 +60,12 @@ class Theme(Struct, frozen=True, kw_only=True):
             rival, extender = False, ""
         return cls(**on, rival=rival, moods=moods, extender=extender, wire=wire, changes=tuple(changes))
 
+    @classmethod
+    def bare(cls) -> Theme:
+        """Of nothing in particular."""
+        given = {"extender": "", "wire": "", "changes": ()}
+        return cls(**{name: given.get(name, False) for name in cls.__struct_fields__})
+
 
 class Drawn:
     """Draws objects, and remembers which there may be by now."""
