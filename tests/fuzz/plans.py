@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kubesched.fuzz.plan import Alter, Crash, Custom, Gap, Happening, Hush, Make, Place, Plan, Remove, Weather
+from kubesched.fuzz.plan import Alter, Crash, Custom, Gap, Happening, Hush, Make, Plan, Weather
 
 SEEDS = range(5, 9)  # it is by luck whom the silence meets: whoever leads, or the next
 
@@ -56,93 +56,3 @@ def a_lease_out_of_reach(seed: int) -> Plan:
     """Whoever leads cannot renew, somebody else takes over, and there is work for both."""
     work = [Make(at=at, obj=pod(f"p{at}")) for at in range(36_000, 56_000, 2_000)]
     return _elected(seed, "64", Gap(at=19_000, kind="Lease", lasting=40_000), *work)
-
-
-# ── bugs that a thousand seeds may not show ──────────────────────────────────────────────────────────────────
-
-PATIENCE = "kubesched.fuzz.plugins:Patience"
-HELD = {"held": 100, "refused": 0, "forgotten": 0, "after": 20_000, "atMost": 25_000}
-HOLDING = {
-    "profiles": [
-        {
-            "plugins": {"multiPoint": {"enabled": [{"name": PATIENCE}]}},
-            "pluginConfig": [{"name": PATIENCE, "args": HELD}],
-        }
-    ]
-}
-BINDING = {
-    "profiles": [{}],
-    "extenders": [
-        {
-            "urlPrefix": "http://127.0.0.1:1/", "enableHTTPS": False, "weight": 1,
-            "filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind",
-        }
-    ],
-}
-
-
-def _node(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    allocatable = {"cpu": cpu, "memory": "1Gi", "pods": "10"}
-    return {"kind": "Node", "metadata": {"name": name}, "spec": spec, "status": {"allocatable": allocatable}}
-
-
-def _staying(name: str, **spec: Any) -> dict[str, Any]:
-    """A pod that goes on terminating."""
-    obj = pod(name, **spec)
-    obj["metadata"]["finalizers"] = ["example.com/agree"]
-    return obj
-
-
-def _wanting(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
-    obj = pod(name, **spec)
-    obj["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
-    return obj
-
-
-def _slow(name: str, **spec: Any) -> dict[str, Any]:
-    obj = pod(name, **spec)
-    obj["spec"]["terminationGracePeriodSeconds"] = 30
-    return obj
-
-
-WRITTEN: dict[str, Plan] = {
-    "BM-04": Plan(
-        scheduler=BINDING,
-        weather=Weather(until=60_000, lag={"": 1, "Pod": 9_000}, chances={"PatchPod": {"lost": 1.0}}),
-        custom=Custom(extender="binding"),
-        cluster=(_node("n1", "64"),),
-        happenings=tuple(Make(at=at, obj=pod(f"p{at}")) for at in range(0, 1_000, 100)),
-    ),
-    "BM-10": Plan(
-        scheduler=HOLDING,
-        weather=Weather(until=30_000),
-        cluster=(_node("n1"), _node("n2", unschedulable=True)),
-        happenings=(
-            Make(at=0, obj=pod("held")),
-            Make(at=1_000, obj=pod("next")),
-            Place(at=5_000, key="default/held", node="n2"),
-        ),
-    ),
-    "BM-24": Plan(
-        weather=Weather(until=30_000),
-        custom=Custom(kubelet=5, grace=True),
-        cluster=(_node("n1", "2"), pod("quick", nodeName="n1"), _staying("slow", nodeName="n1")),
-        happenings=(
-            Make(at=1_000, obj=_wanting("high", "2", priority=1000)),
-            Make(at=3_000, obj=pod("other", priority=100)),
-            Remove(at=8_000, kind="Pod", key="default/high"),
-        ),
-    ),
-    "BM-33": Plan(
-        weather=Weather(until=30_000),
-        custom=Custom(kubelet=5, grace=True),
-        cluster=(
-            _node("n1"),
-            _node("n2"),
-            _slow("low-1", nodeName="n1"),
-            _slow("low-2", nodeName="n2", priority=10),
-        ),
-        happenings=(Make(at=1_000, obj=pod("high", priority=1000)), Remove(at=2_000, kind="Node", key="n1")),
-    ),
-}
-"""Mutant → the smallest run that shows it."""

@@ -20,7 +20,7 @@ def rows(*head: str) -> Iterator[str]:
 
 def tables() -> dict[str, str]:
     laws = [*rows("law", "what must hold"), *(f"| {law} | {text} |" for law, text in LAWS.items())]
-    found = (f"| {name} | {MUTANTS[name].story} | {FOUND.get(name, 'a run of its own')} |" for name in sorted(MUTANTS))
+    found = (f"| {name} | {MUTANTS[name].story} | {FOUND[name]} |" for name in sorted(MUTANTS))
     missing = (f"| {name} | {NOT_APPLYING[name]} |" for name in LISTED if name in NOT_APPLYING)
     return {
         "laws": "\n".join(laws),

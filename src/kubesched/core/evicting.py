@@ -142,7 +142,11 @@ class Evictions:
                 self._settle(preemption)
 
     def _settle(self, preemption: Preemption) -> None:
-        """Wake the preemptor when its room has been made, or will not be: then it looks for another way."""
+        """Wake the preemptor when its room has been made, or will not be: then it looks for another way.
+
+        Not kept from kube-scheduler: it tries again at once, and only the limit of its client's requests keeps a
+        server that refuses each eviction from being asked without a pause.
+        """
         uid = preemption.pod.uid
         if preemption.unanswered or self.under_way.get(uid) is not preemption:
             return
@@ -150,8 +154,8 @@ class Evictions:
             if self._core.life.state(uid) is State.GATED:  # nothing is under way any more: other room will do as well
                 self._core.queue.activate([uid], self._core.now)
             return
-        preemption.failed = False
+        failed, preemption.failed = preemption.failed, False
         preemption.remaining = dict.fromkeys(sorted(preemption.unseen))  # only to know whom not to choose again
         if not preemption.remaining:
             del self.under_way[uid]
-        self._core.queue.activate([uid], self._core.now)
+        self._core.queue.activate([uid], self._core.now, patiently=failed)

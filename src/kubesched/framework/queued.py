@@ -40,7 +40,7 @@ class QueuedPod:
         self.gate = ""  # the pre_enqueue plugin that holds it back
         self.flushed: Instant | None = None
         self.strikes = 0  # attempts in a row that ended in a plugin's accident
-        self.late = False  # its last attempt failed when it was being bound already
+        self.late = False  # its last attempt failed after the decision: when it was being bound, or its victims evicted
 
     @property
     def uid(self) -> str:

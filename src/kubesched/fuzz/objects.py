@@ -63,8 +63,9 @@ class Theme(Struct, frozen=True, kw_only=True):
     @classmethod
     def bare(cls) -> Theme:
         """Of nothing in particular."""
-        given = {"extender": "", "wire": "", "changes": ()}
-        return cls(**{name: given.get(name, False) for name in cls.__struct_fields__})
+        texts = ("extender", "wire", "changes")
+        off = dict.fromkeys((name for name in cls.__struct_fields__ if name not in texts), False)
+        return cls(**off, extender="", wire="", changes=())
 
 
 class Drawn:

@@ -16,7 +16,7 @@ from kubesched.fuzz.objects import Drawn, Theme
 from kubesched.fuzz.plan import Custom, Happening, Json, Make, Outcome, Place, Plan, Remove, Weather
 from kubesched.fuzz.tape import Tape
 
-SHARE = 0.06  # of all seeds
+SHARE = 0.08  # of all seeds
 _RATES = (0.3, 0.6, 1.0)
 
 
@@ -59,16 +59,14 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "room is promised to pods that go": Subject(full=True, room=(2,), ranks=_HIGH, people=("waiter goes",)),
     "victims are held": Subject(held=True, ranks=(0, 0, 1000)),
-    "victims go by themselves": Subject(
-        full=True, room=(2,), ranks=_HIGH, unheard=("Evict",), people=("victim goes",)
-    ),
+    "victims go by themselves": Subject(full=True, room=(2,), ranks=_HIGH, unheard=("Evict",), people=("victim goes",)),
 }
 
 
 def draw(seed: int) -> Plan | None:
     """The plan of a seed that is about one thing; most are not."""
     tape = Tape(seed)
-    if tape.part("about one thing") >= SHARE:
+    if tape.part("concentrated") >= SHARE:
         return None
     return _Specialist(tape, tape.choice(tuple(SUBJECTS.values()), "subject")).plan()
 
@@ -126,11 +124,12 @@ class _Specialist:
 
     def _crowd_on(self, node: str) -> list[Json]:
         luck = self._luck
-        found = []
+        found: list[Json] = []
         for size in luck.choice((("2",), ("1", "1"), ("1", "1"), ("1", "1"))):
             pod = _asking(self._drawn.static_pod(node), size)
-            pod["spec"] |= {"priority": luck.choice((0, 0, 10)), "terminationGracePeriodSeconds": luck.choice((0, 1, 1, 30))}
-            if not found and luck.random() < 0.6:  # of each node, one at most stays whatever is done
+            grace = luck.choice((0, 1, 1, 30))
+            pod["spec"] |= {"priority": luck.choice((0, 0, 10)), "terminationGracePeriodSeconds": grace}
+            if not found and luck.random() < 0.8:  # of each node, one at most stays whatever is done
                 pod["metadata"]["finalizers"] = ["example.com/agree"]
             found.append(pod)
             self._crowd.append(f"default/{pod['metadata']['name']}")

@@ -300,8 +300,11 @@ class PriorityQueue:
             self._wake_all([pod for pod in sleepers if only is None or only(pod.info)], event, old, new, now)
         self.in_flight.record(event, old, new)
 
-    def activate(self, uids: Iterable[str], now: Instant) -> None:
+    def activate(self, uids: Iterable[str], now: Instant, *, patiently: bool = False) -> None:
         for uid in uids:
+            if patiently and uid not in self.in_flight:
+                self._after_backoff(uid, now)
+                continue
             pod = self._backoff.get(uid) or self._errors.get(uid)
             if pod is not None:
                 self._to_active(pod, _ACTIVATE, FORCE_ACTIVATE.label, now, ask=False)
@@ -309,6 +312,17 @@ class PriorityQueue:
                 self._to_active(pod, _ACTIVATE, FORCE_ACTIVATE.label, now)
             elif (info := self.in_flight.get(uid)) is not None:
                 self.in_flight.record(FORCE_ACTIVATE, None, info.pod)
+
+    def _after_backoff(self, uid: str, now: Instant) -> None:
+        """Nothing says that trying this pod once more will help; and nothing else will wake it."""
+        pod = self._parked.get(uid) or self._backoff.get(uid)
+        if pod is not None:
+            pod.late = True
+            if uid in self._parked:
+                self._requeue(pod, Strategy.BACKOFF, _EVENT, FORCE_ACTIVATE.label, now)
+            else:
+                self._take_out(uid)
+                self._errors.push(pod)
 
     def tick(self, now: Instant) -> None:
         for heap in (self._backoff, self._errors):

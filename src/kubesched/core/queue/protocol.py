@@ -83,8 +83,8 @@ class Queue(Protocol):
         """Something happened: wake the pods it may help."""
         ...
 
-    def activate(self, uids: Iterable[str], now: Instant) -> None:
-        """Try these pods as soon as possible."""
+    def activate(self, uids: Iterable[str], now: Instant, *, patiently: bool = False) -> None:
+        """Try these pods as soon as possible; `patiently`: when their backoff is over, however little there is else."""
         ...
 
     def tick(self, now: Instant) -> None:

@@ -109,7 +109,7 @@ class SimpleQueue:
     ) -> None:
         """Nothing: nobody listens."""
 
-    def activate(self, uids: Iterable[str], now: Instant) -> None:
+    def activate(self, uids: Iterable[str], now: Instant, *, patiently: bool = False) -> None:
         for uid in uids:
             pod = self._forgotten.pop(uid, None)
             if pod is not None:
