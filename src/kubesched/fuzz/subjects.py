@@ -78,7 +78,7 @@ class _Specialist:
         self._drawn = Drawn(luck, Theme.bare())
         self._until = luck.choice((20_000, 40_000))
         self._within = luck.choice((100, 1_000, 4_000))  # everybody arrives
-        self._sizes = luck.choice((("1",), ("1", "2")))
+        self._sizes = ("1",) if subject.full else luck.choice((("1",), ("1", "2")))
         self._nodes: list[str] = []  # where pods of ours may go
         self._crowd: list[str] = []  # who is there from the beginning
 

@@ -54,6 +54,7 @@ class Known:
     rejections: int = 0
     errors: int = 0
     flushed: int = 0
+    late: bool = False  # nothing says that trying it before its time may help
     left: int | None = None  # while in flight: how long the history was
 
     def until(self) -> int:
@@ -81,7 +82,7 @@ class Model:
         return max((len(self.history) - p.left for p in self.in_flight() if p.left is not None), default=0)
 
     def next(self) -> Known | None:
-        early = [p for p in self.at("Backoff") if p.who]
+        early = [p for p in self.at("Backoff") if p.who and not p.late]
         return min(self.at("Active"), key=Known.rank, default=None) or min(
             early, key=lambda p: (p.until(), p.rank()), default=None
         )
@@ -112,6 +113,7 @@ class Model:
 
     def back(self, p: Known, who: frozenset[str], pending: frozenset[str]) -> None:
         p.who, p.pending, p.since, p.flushed = who | pending, pending, self.now, 0
+        p.late = p.left is None
         p.errors, p.rejections = (0, p.rejections + 1) if p.who else (p.errors + 1, p.rejections)
         if p.left is None or not p.who:
             said = {"after backoff"}
@@ -304,11 +306,15 @@ class QueueAgainstModel(RuleBasedStateMachine):
         self.put_back(number, who, frozenset({pending}))
 
     @precondition(lambda self: self.model.pods)
-    @rule(number=st.integers(0, 9))
-    def activate(self, number: int) -> None:
+    @rule(number=st.integers(0, 9), patiently=st.booleans())
+    def activate(self, number: int, patiently: bool) -> None:
         known = self.model.pods[self.pick(number, list(self.model.pods))]
-        self.queue.activate([known.uid, "stranger"], self.now)
-        if known.place == "Backoff":
+        self.queue.activate([known.uid, "stranger"], self.now, patiently=patiently)
+        if patiently and known.left is None:
+            known.late = known.late or known.place in ("Backoff", "Parked", "Gated")
+            if known.place in ("Parked", "Gated"):
+                self.model.go(known, "after backoff")
+        elif known.place == "Backoff":
             known.place = "Active"
         elif known.place in ("Parked", "Gated"):
             self.model.go(known, "at once")
