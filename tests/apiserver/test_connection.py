@@ -232,6 +232,8 @@ def test_a_request_that_never_ends_does_not_hold_its_connection(line: Line) -> N
     line.connection.close_if_idle(line.hours.now + limits.IDLE_SECONDS - 1)
     assert not line.peer.closed
     line.connection.close_if_idle(line.hours.now + limits.IDLE_SECONDS + 1)
+    assert line.peer.closed
+    line.connection.close_if_idle(line.hours.now + limits.IDLE_SECONDS + 16)
     assert line.peer.aborted
     assert not line.open
 

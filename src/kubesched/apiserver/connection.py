@@ -247,9 +247,12 @@ class Connection(asyncio.Protocol):
         self.transport.close()
 
     def close_if_idle(self, now: float) -> None:
-        """Close what is held for nothing."""
+        """Close what is held for nothing; called again and again, and whoever does not say goodbye is cut off."""
         if self._streaming is None and self._stalled is None and now - self._since > IDLE_SECONDS:
-            self.transport.abort()
+            if self._leaving:
+                self.transport.abort()
+            else:
+                self._leave()
 
     def close(self) -> None:
         """Close at once; a watch is told that it is over."""
