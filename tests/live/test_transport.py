@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+import aiohttp
 import pytest
 
 from kubesched.api.time import Duration, milliseconds, seconds
@@ -276,6 +278,56 @@ def test_what_is_abandoned_is_not_told(both: Callable[..., Both]) -> None:
     before = len(it.told)
     it.ask()
     assert len(it.told) == before
+
+
+# ── what is over is over ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def left_over() -> Iterator[Callable[[], list[object]]]:
+    """What only a collection of garbage would free; with it go the buffers of the connection it belonged to."""
+
+    def there() -> list[object]:
+        return [one for one in gc.get_objects() if isinstance(one, (aiohttp.ClientResponse, aiohttp.ClientError))]
+
+    gc.collect()
+    gc.disable()
+    before = there()
+    yield lambda: [one for one in there() if not any(one is old for old in before)]
+    gc.enable()
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(
+    "behave",
+    [
+        says(then="close"),
+        says(then="reset"),
+        says(HEAD, chunk(b"one\n"), b"5\r\ntw", then="close"),
+        says(HEAD, chunk(b"one\n"), b"5\r\ntw", then="reset"),
+        says(b"\x16\x03\x01 this is no HTTP\r\n\r\n", then="close"),
+    ],
+)
+def test_a_connection_that_has_broken_is_forgotten_without_a_collection_of_garbage(
+    both: Callable[..., Both], left_over: Callable[[], list[object]], behave: Behaviour, streams: bool
+) -> None:
+    it = both(behave)
+    for _ in range(3):
+        if streams:
+            it.stream(until=99)
+        else:
+            it.ask()
+    it.told.clear()
+    assert left_over() == []
+
+
+def test_neither_is_one_that_was_refused_kept(
+    both: Callable[..., Both], left_over: Callable[[], list[object]]
+) -> None:
+    it = both(says(OK))
+    it.server.close()
+    it.ask()
+    assert left_over() == []
 
 
 # ── credentials that are not accepted any more ───────────────────────────────────────────────────────────────

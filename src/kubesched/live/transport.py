@@ -135,23 +135,20 @@ class HttpTransport:
         return got
 
     async def _try(self, request: Request) -> Response | Unanswered:
-        fate = SimpleNamespace(written=False, doubted=False)
+        fate = SimpleNamespace(written=False)
         try:
             async with asyncio.timeout(request.timeout / 1e9):
                 response = await self._open(request, fate)
                 async with response:
                     body = await _whole(response, request.bytes_max)
                     return Response(response.status, _headers(response), body)
-        except TimeoutError:
-            return _lost(f"no answer within {request.timeout / 1e9:g} s", fate)
         except Exception as problem:  # whatever a library may raise: the machines want an answer
-            fate.doubted = isinstance(problem, (ssl.SSLError, aiohttp.ClientSSLError))
-            return _lost(_words(problem), fate)
+            return _failed(problem, request, fate)
 
     async def _stream(self, request: Request, tell: Callable[[Reply], None]) -> None:
         """An answer in pieces."""
         for fresh in (False, True):
-            fate = SimpleNamespace(written=False, doubted=False)
+            fate = SimpleNamespace(written=False)
             try:
                 async with asyncio.timeout(request.timeout / 1e9):
                     response = await self._open(request, fate)
@@ -164,11 +161,8 @@ class HttpTransport:
                         got: Response | Unanswered = Response(
                             response.status, _headers(response), await _whole(response, request.bytes_max)
                         )
-            except TimeoutError:
-                got = _lost(f"no answer within {request.timeout / 1e9:g} s", fate)
             except Exception as problem:
-                fate.doubted = isinstance(problem, (ssl.SSLError, aiohttp.ClientSSLError))
-                got = _lost(_words(problem), fate)
+                got = _failed(problem, request, fate)
             if fresh or not (_refused(got) or _doubted(got)):
                 tell(got)
                 return
@@ -181,6 +175,7 @@ class HttpTransport:
                 tell(Chunk(data))
         except Exception as problem:
             why = _words(problem)
+            _let_go(problem)
         tell(Closed(why))
 
     # ── HTTP ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -275,8 +270,25 @@ class _Lost(Unanswered, frozen=True):
     doubted: bool = False
 
 
-def _lost(why: str, fate: SimpleNamespace) -> Unanswered:
-    return _Lost(why, "unknown" if fate.written else "no", fate.doubted)
+def _failed(problem: Exception, request: Request, fate: SimpleNamespace) -> Unanswered:
+    late = isinstance(problem, TimeoutError)
+    why = f"no answer within {request.timeout / 1e9:g} s" if late else _words(problem)
+    doubted = isinstance(problem, (ssl.SSLError, aiohttp.ClientSSLError))
+    _let_go(problem)
+    return _Lost(why, "unknown" if fate.written else "no", doubted)
+
+
+def _let_go(problem: BaseException) -> None:
+    """Forget where it was raised, and whatever led to it.
+
+    A traceback holds the frames of everybody on the way, down to asyncio's own with its buffer of 256 KiB; and the
+    response they belong to holds the exception.  So every connection that is cut would keep its buffer until the
+    next collection of garbage: twenty watches that are cut at once, five megabytes.
+    """
+    problem.__traceback__ = None
+    for before in (problem.__cause__, problem.__context__):
+        if before is not None and before.__traceback__ is not None:
+            _let_go(before)
 
 
 def _words(problem: Exception) -> str:
