@@ -9,6 +9,7 @@ from tests.core.little import Fit, Patience
 
 from kubesched.api.time import seconds
 from kubesched.config.gates import features_of
+from kubesched.framework.events import NODE, Action, Hint, QueueingHint
 from kubesched.framework.features import Features
 from kubesched.framework.hooks import Nomination
 from kubesched.sim import Simulation
@@ -129,6 +130,36 @@ def test_plugins_are_timed_at_their_points_and_asked_once_per_node() -> None:
     assert told["scheduler_plugin_execution_duration_seconds_count"][lap] == 1
     point = labels(extension_point="Filter", status="Success", profile="default-scheduler")
     assert told["scheduler_framework_extension_point_duration_seconds_count"][point] == 1
+
+
+def test_a_hint_is_timed_by_who_was_asked_about_what_and_what_it_said() -> None:
+    class Hinting(Fit):
+        def events_to_register(self):
+            return [Hint(NODE, Action.ADD, look=self.look)]
+
+        def look(self, pod, old, new):
+            if new.metadata.name == "odd":
+                raise ValueError("no")
+            return QueueingHint.QUEUE if new.metadata.name == "large" else QueueingHint.SKIP
+
+    core = scheduler(plugins=[Hinting()])
+    metrics = Metrics()
+    core.queue.around_hints(metrics.time_hints)
+    with Simulation(core) as simulation:
+        simulation.client.create(a_pod("waits", cpu="9"))
+        for at, name in enumerate(("first", "small", "odd", "large")):  # nobody turns a pod down where there is no node
+            simulation.run(until=seconds(20 * (at + 1)))
+            simulation.client.create(a_node(name))
+        simulation.run(until=seconds(100))
+    told = samples(metrics.text(Levels()))
+    assert told["scheduler_queueing_hint_execution_duration_seconds_count"] == {
+        labels(plugin="Hinting", event="NodeAdd", hint="QueueSkip"): 1,
+        labels(plugin="Hinting", event="NodeAdd", hint="Error"): 1,
+        labels(plugin="Hinting", event="NodeAdd", hint="Queue"): 1,
+    }
+    below = told["scheduler_queueing_hint_execution_duration_seconds_bucket"]
+    assert below[labels(plugin="Hinting", event="NodeAdd", hint="QueueSkip", le="+Inf")] == 1
+    assert min(told["scheduler_queueing_hint_execution_duration_seconds_sum"].values()) > 0
 
 
 def test_a_plugin_that_breaks_is_an_error_at_its_point_and_of_the_attempt() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.wire.scripted import START, Half, Script, pod
 
 from kubesched.api.objects import Pod, PodCondition
-from kubesched.api.time import seconds
+from kubesched.api.time import milliseconds, seconds
 from kubesched.core.messages import AnyEffect, Bind, Call, Completed, Evict, PatchPod, Publish, ReadPod
 from kubesched.framework.steps import Answer, Create, Delete, Failure, HttpPost, Patch
 from kubesched.wire.exchange import MERGE_PATCH, STRATEGIC_PATCH, Exchange, Request, Unanswered
@@ -398,6 +398,20 @@ def test_the_rate_is_kept_after_the_burst() -> None:
     assert len(s.asked) == 5
     s.after(60)
     assert answers(s).keys() == set(range(1, 17))
+
+
+def test_how_long_each_waited_for_its_turn_goes_with_it() -> None:
+    s = performer(qps=10.0, burst=2)
+    perform(s, *(bind(n, f"default/web-{n}") for n in range(4)))
+    s.after(1.0)
+    assert [one.waited for one in s.asked.values()] == [0, 0, milliseconds(100), milliseconds(200)]
+
+
+def test_one_that_is_repeated_waits_anew() -> None:
+    s = perform(performer(qps=10.0, burst=1), bind())
+    s.refuse(429, retryAfterSeconds=3)
+    s.after(5.0)
+    assert s.request.waited == 0
 
 
 def test_a_pause_fills_the_burst_again() -> None:

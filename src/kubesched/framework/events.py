@@ -127,6 +127,11 @@ class QueueingHint(Enum):
     SKIP = "QueueSkip"
 
 
+def said_by(answer: QueueingHint | None) -> str:
+    """What a hint said, as metrics name it; None stands for one that failed."""
+    return "Error" if answer is None else answer.value
+
+
 HintFunction: TypeAlias = "Callable[[PodInfo, KubeObject | None, KubeObject | None], QueueingHint]"
 
 

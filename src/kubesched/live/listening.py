@@ -120,6 +120,8 @@ class Metered:
 
     def send(self, number: Number, request: Request, tell: Tell) -> None:
         start = perf_counter_ns()
+        if request.waited is not None and request.extender is None:
+            self._metrics.throttled(request.method, self._host, request.waited / 1e9)
 
         def heard(number: Number, reply: Reply) -> None:
             if isinstance(reply, (Response, Unanswered)) and request.extender is None:

@@ -25,6 +25,7 @@ from typing import Any
 
 from kubesched.api.time import Duration, Instant
 from kubesched.assemble import build
+from kubesched.core.queue.priority import PriorityQueue
 from kubesched.drive import drive
 from kubesched.drive.journal import VERSION, Head, Journal, unused
 from kubesched.drive.tap import Moment
@@ -174,6 +175,8 @@ class Running:
     def _tap(self) -> LiveTap:
         for name, profile in self.core.profiles.items():
             self.metrics.time(name, profile.plugins)
+        if isinstance(self.core.queue, PriorityQueue):
+            self.core.queue.around_hints(self.metrics.time_hints)
         tap = LiveTap(self.core, self._first_view, self.writer.moment)
         Counting(self.metrics, tap)
         return tap

@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from types import MappingProxyType
 from typing import Any
 
+from kubesched.framework.events import ClusterEvent, QueueingHint
 from kubesched.framework.hooks import HELPERS, POINTS, Plugin
 
 HOOKS = (*(method.name for methods in POINTS.values() for method in methods), *(helper.name for helper in HELPERS))
@@ -42,6 +43,18 @@ def wrap_hooks(plugin: Plugin, lap: Lap, hooks: Iterable[str] = HOOKS) -> None:
     for hook in hooks:
         if callable(getattr(plugin, hook, None)):
             setattr(plugin, hook, _timed(getattr(plugin, hook), hook, lap))
+
+
+def timed_hints(look: Callable[..., Any], lap: Callable[[str, str, QueueingHint | None, int], None]) -> Any:
+    """How hints are asked, with every answer told to `lap`: the plugin, the event, the answer, and nanoseconds."""
+
+    def timed(plugin: str, hint: object, pod: object, event: ClusterEvent, *objects: object) -> QueueingHint | None:
+        start = perf_counter_ns()
+        answer: QueueingHint | None = look(plugin, hint, pod, event, *objects)
+        lap(plugin, event.label, answer, perf_counter_ns() - start)
+        return answer
+
+    return timed
 
 
 def _timed(called: Callable[..., Any], hook: str, lap: Lap) -> Callable[..., Any]:

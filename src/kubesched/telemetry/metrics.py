@@ -8,21 +8,25 @@ asked for when somebody scrapes.
 from __future__ import annotations
 
 import platform
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from kubesched.api.time import Instant
 from kubesched.framework.decision import Decision, Outcome
+from kubesched.framework.events import QueueingHint, said_by
 from kubesched.framework.features import Features
 from kubesched.framework.hooks import Plugin, name_of
 from kubesched.framework.records import IN_FLIGHT, Record, State
 from kubesched.framework.status import Status
-from kubesched.telemetry.laps import POINT_NAMES, wrap_hooks
-from kubesched.telemetry.series import ASKED, BY_NAME, Instruments
+from kubesched.telemetry.laps import POINT_NAMES, timed_hints, wrap_hooks
+from kubesched.telemetry.series import ASKED, BY_NAME, HINTS, Instruments
 
 _SECOND = 1e9
 _ATTEMPTS_NAMED = 15  # an SLI's label says how many attempts, up to here
@@ -33,6 +37,7 @@ _UNTIMED = frozenset({"QueueSort", "Sign", "PreBind", "Bind"})  # kept sorted, k
 _HOOKS_TIMED = tuple(hook for hook, point in POINT_NAMES.items() if point not in _UNTIMED)
 _without_created: Callable[[], None] = disable_created_metrics
 _COUNTERS = frozenset({"scheduler_queue_incoming_pods_total"})
+_HINT_BOUNDS = tuple(bound * _SECOND for bound in BY_NAME[HINTS].buckets)
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}  # as Go calls them
 KUBERNETES = "v1.36.4"
 """The kube-scheduler whose behaviour and metrics these are."""
@@ -77,6 +82,16 @@ class _Attempts:
         self.decision: Decision | None = None
 
 
+class _Tally:
+    """A histogram as cheap as can be: how many in each bucket, and nanoseconds in all."""
+
+    __slots__ = ("counts", "sum")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(_HINT_BOUNDS) + 1)
+        self.sum = 0
+
+
 class Metrics:
     """The metrics of one scheduler.
 
@@ -93,6 +108,7 @@ class Metrics:
         self._pods: dict[str, _Attempts] = {}  # by uid, those that wait or are under way
         self._laps: dict[tuple[str, str, str], int] = {}  # (profile, plugin, point) → ns, of this event
         self._answers: dict[tuple[str, str, str], str] = {}
+        self._hints: dict[tuple[str, str, str], _Tally] = {}  # by (plugin, event, answer)
         self._build_info(version)
         for name, on in _gates(features or Features()):
             self._on.gauge("kubernetes_feature_enabled", name, "").set(on)
@@ -211,6 +227,20 @@ class Metrics:
 
         return lap
 
+    def time_hints(self, look: Callable[..., Any]) -> Any:
+        """What asks a hint, with the time it takes taken; to be put in its place."""
+        tallies = self._hints
+
+        def lap(plugin: str, event: str, answer: QueueingHint | None, took: int) -> None:
+            key = (plugin, event, said_by(answer))
+            tally = tallies.get(key)
+            if tally is None:
+                tally = tallies[key] = _Tally()
+            tally.counts[bisect_left(_HINT_BOUNDS, took)] += 1
+            tally.sum += took
+
+        return timed_hints(look, lap)
+
     def _points(self) -> None:
         """One observation per plugin, and one per extension point, for everything within one event."""
         whole: dict[tuple[str, str], int] = {}
@@ -230,6 +260,10 @@ class Metrics:
         self._answers.clear()
 
     # ── the world outside ────────────────────────────────────────────────────────────────────────────────────
+
+    def throttled(self, method: str, host: str, seconds: float) -> None:
+        """A request waited so long before it was sent."""
+        self._on.histogram("rest_client_rate_limiter_duration_seconds", method, host).observe(seconds)
 
     def requested(self, method: str, host: str, code: str, seconds: float, sizes: tuple[int, int] = (0, 0)) -> None:
         """A request to the API server was answered with this code, or failed with `<error>`.
@@ -262,15 +296,17 @@ class Metrics:
     def text(self, levels: Levels) -> bytes:
         """All metrics in Prometheus' text format."""
         asked = CollectorRegistry(auto_describe=False)
-        asked.register(_Asked(levels, self._disabled))
+        asked.register(_Asked(levels, self._hints, self._disabled))
         return generate_latest(self.registry) + generate_latest(asked)
 
 
 class _Asked(Collector):
     """What is asked for rather than counted."""
 
-    def __init__(self, levels: Levels, disabled: frozenset[str]) -> None:
-        self._levels, self._disabled = levels, disabled
+    def __init__(
+        self, levels: Levels, hints: Mapping[tuple[str, str, str], _Tally], disabled: frozenset[str]
+    ) -> None:
+        self._levels, self._hints, self._disabled = levels, hints, disabled
 
     def collect(self) -> Iterator[Metric]:
         levels = self._levels
@@ -284,13 +320,26 @@ class _Asked(Collector):
             "kubesched_journal_position": {(): levels.position},
         }
         for name in ASKED:
-            if name not in self._disabled:
+            if name in self._disabled:
+                continue
+            if name == HINTS:
+                yield self._timed(name)
+            else:
                 series = BY_NAME[name]
                 family = CounterMetricFamily if name in _COUNTERS else GaugeMetricFamily
                 metric = family(name, series.help, labels=series.labels)
                 for labels, value in values[name].items():
                     metric.add_metric(labels, value)
                 yield metric
+
+    def _timed(self, name: str) -> Metric:
+        series = BY_NAME[name]
+        metric = HistogramMetricFamily(name, series.help, labels=series.labels)
+        bounds = (*map(floatToGoString, series.buckets), "+Inf")
+        for labels, tally in self._hints.items():
+            buckets = list(zip(bounds, accumulate(tally.counts), strict=True))
+            metric.add_metric(labels, buckets, tally.sum / _SECOND)
+        return metric
 
 
 def _result(record: Record) -> str:

@@ -94,6 +94,13 @@ TABLE: tuple[Series, ...] = (
         ("plugin", "extension_point", "profile"),
     ),
     Series(
+        "scheduler_queueing_hint_execution_duration_seconds",
+        "histogram",
+        "How long a plugin took to say whether an event may help a waiting pod, and what it said.",
+        ("plugin", "event", "hint"),
+        _PLUGIN,
+    ),
+    Series(
         "scheduler_queue_incoming_pods_total",
         "counter",
         "Pods that came into a queue, by what brought them.",
@@ -150,6 +157,13 @@ TABLE: tuple[Series, ...] = (
         "rest_client_request_duration_seconds",
         "histogram",
         "How long a request to the API server took, by verb and host.",
+        ("verb", "host"),
+        _REQUEST,
+    ),
+    Series(
+        "rest_client_rate_limiter_duration_seconds",
+        "histogram",
+        "How long a write waited until it was its turn, by verb and host: for the rate, and for a place.",
         ("verb", "host"),
         _REQUEST,
     ),
@@ -231,8 +245,6 @@ NOT_HERE: Mapping[str, str] = MappingProxyType(
         "scheduler_goroutines": "there are none",
         "scheduler_preemption_goroutines_duration_seconds": "there are none",
         "scheduler_preemption_goroutines_execution_total": "there are none",
-        "scheduler_queueing_hint_execution_duration_seconds": "part of scheduler_event_handling_duration_seconds",
-        "rest_client_rate_limiter_duration_seconds": "a write that waits for its turn is not a request yet",
         "rest_client_exec_plugin_certificate_rotation_age": "credentials of programs are tokens here",
         "rest_client_exec_plugin_ttl_seconds": "credentials of programs are tokens here",
         "rest_client_transport_cache_entries": "there is one connection pool, and no cache of them",
@@ -245,7 +257,9 @@ NOT_HERE: Mapping[str, str] = MappingProxyType(
 BY_NAME: Mapping[str, Series] = MappingProxyType({series.name: series for series in TABLE})
 
 # What is asked of the scheduler when somebody looks, rather than counted as it happens.
+HINTS = "scheduler_queueing_hint_execution_duration_seconds"  # counted by hand: there may be thousands in one event
 ASKED = (
+    HINTS,
     *("scheduler_queue_incoming_pods_total", "scheduler_pending_pods", "scheduler_unschedulable_pods"),
     *("scheduler_inflight_events", "scheduler_cache_size", "kubesched_journal_position"),
 )

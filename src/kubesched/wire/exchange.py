@@ -53,6 +53,7 @@ class Request(Struct, frozen=True, kw_only=True):
         timeout: until the whole answer must be there, or, of a stream, its head.
         bytes_max: a whole answer longer than this is not read to its end: Unanswered says so.
         extender: whom to ask instead of the API server, by its number in the configuration.
+        waited: how long it had to wait for its turn; None where there are no turns.
     """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -65,6 +66,7 @@ class Request(Struct, frozen=True, kw_only=True):
     timeout: Duration = seconds(30)
     bytes_max: int = ANSWER_BYTES_MAX
     extender: int | None = None
+    waited: Duration | None = None
 
 
 class Remark(Struct, frozen=True):

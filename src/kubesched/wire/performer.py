@@ -16,6 +16,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from msgspec.structs import replace
+
 from kubesched.api.kinds import Kind
 from kubesched.api.time import Duration, Instant, seconds
 from kubesched.core.messages import AnyEffect, Bind, Call, Completed, EffectId, Evict, PatchPod, Publish, ReadPod
@@ -38,11 +40,12 @@ URGENT, NORMAL, LOW = 0, 1, 2
 class Job:
     """One effect on its way: its plan, and the request or pause it has got to."""
 
-    __slots__ = ("effect", "key", "lane", "plan", "rank", "request")
+    __slots__ = ("effect", "key", "lane", "plan", "rank", "ready_at", "request")
 
     def __init__(self, effect: EffectId | None, plan: Plan, lane: Lane, rank: tuple[int, int], key: str) -> None:
         self.effect, self.plan, self.lane, self.rank, self.key = effect, plan, lane, rank, key
         self.request: Request | None = None
+        self.ready_at = Instant(0)  # when its request could have been sent, if it had been its turn
 
 
 class Lane:
@@ -215,7 +218,8 @@ class Performer:
         for lane in self._lanes:
             while (job := lane.next(now)) is not None:
                 assert job.request is not None, "what is ready has a request"
-                self._exchange.send(job.request, partial(self._hear, job))
+                request = replace(job.request, waited=Duration(now - job.ready_at))
+                self._exchange.send(request, partial(self._hear, job))
 
     def _hear(self, job: Job, reply: Reply, now: Instant) -> None:
         job.lane.back(job)
@@ -233,7 +237,7 @@ class Performer:
         if isinstance(wanted, Pause):
             heappush(self._paused, (Instant(now + wanted.delay), next(self._numbers), job))
         else:
-            job.request = wanted
+            job.request, job.ready_at = wanted, now
             job.lane.put(job)
 
     def _end(self, job: Job, answer: Answer, now: Instant) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from kubesched.api.objects import KubeObject
 from kubesched.core.queue.order import Complain
@@ -25,6 +25,7 @@ from kubesched.framework.events import (
     Hint,
     QueueingHint,
     resource_name,
+    said_by,
 )
 from kubesched.framework.hooks import Plugin, name_of, points_of, reads_of
 from kubesched.framework.profile import Profile
@@ -46,6 +47,12 @@ class Strategy(Enum):
     NOW = "try it again at once"
 
 
+Look: TypeAlias = Callable[
+    [str, Hint, QueuedPod, ClusterEvent, KubeObject | None, KubeObject | None], QueueingHint | None
+]
+"""Asks the hint of a plugin about a pod and an event, before and after; None where it fails."""
+
+
 class Listener(NamedTuple):
     """A plugin and one of the events it registered."""
 
@@ -65,6 +72,8 @@ class HintMap:
         self._complain = complain
         self._listeners = {name: tuple(_listeners(profile)) for name, profile in profiles.items()}
         self._deaf = {name: _deaf(profile, self._listeners[name]) for name, profile in profiles.items()}
+        self.look: Look = self._look
+        """Replaced by whoever wants to be told of every hint that is asked, and asks it in turn."""
         self._matching: dict[tuple[str, ClusterEvent], tuple[Listener, ...]] = {}
         self._plugins: dict[ClusterEvent, tuple[str, ...]] = {}
         self._alarms: dict[tuple[str, frozenset[str]], str | None] = {}
@@ -94,7 +103,7 @@ class HintMap:
             return Strategy.BACKOFF  # nobody could ever wake it
         strategy = Strategy.SKIP
         for plugin, hint in self._matches(profile, event):
-            if plugin not in pod.rejectors or self._look(plugin, hint, pod, event, old, new) is QueueingHint.SKIP:
+            if plugin not in pod.rejectors or self._skips(plugin, hint, pod, event, old, new):
                 continue
             if plugin in pod.pending:
                 return Strategy.NOW
@@ -130,6 +139,20 @@ class HintMap:
             self._matching[key] = found
         return found
 
+    def _skips(
+        self,
+        plugin: str,
+        hint: Hint,
+        pod: QueuedPod,
+        event: ClusterEvent,
+        old: KubeObject | None,
+        new: KubeObject | None,
+    ) -> bool:
+        answer = self.look(plugin, hint, pod, event, old, new)
+        key = (plugin, event.label, said_by(answer))
+        self.asked[key] = self.asked.get(key, 0) + 1
+        return answer is QueueingHint.SKIP
+
     def _look(
         self,
         plugin: str,
@@ -138,18 +161,14 @@ class HintMap:
         event: ClusterEvent,
         old: KubeObject | None,
         new: KubeObject | None,
-    ) -> QueueingHint:
-        answer, said = QueueingHint.QUEUE, QueueingHint.QUEUE.value
-        if hint.look is not None:
-            try:
-                answer = hint.look(pod.info, old, new)
-                said = QueueingHint(answer).value
-            except Exception as error:  # fail open: see the head of this file
-                answer, said = QueueingHint.QUEUE, "Error"
-                self._complain(plugin, f"hint for {event.label}", f"raised {error!r}")
-        key = (plugin, event.label, said)
-        self.asked[key] = self.asked.get(key, 0) + 1
-        return answer
+    ) -> QueueingHint | None:
+        if hint.look is None:
+            return QueueingHint.QUEUE
+        try:
+            return QueueingHint(hint.look(pod.info, old, new))
+        except Exception as error:  # fail open: see the head of this file
+            self._complain(plugin, f"hint for {event.label}", f"raised {error!r}")
+            return None
 
 
 def _listeners(profile: Profile) -> Iterator[Listener]:

@@ -22,7 +22,7 @@ from kubesched.core.lifecycle import TERMINAL, Lifecycle
 from kubesched.core.queue.backoff import Backoff
 from kubesched.core.queue.gates import Gates
 from kubesched.core.queue.heap import Heap, Key
-from kubesched.core.queue.hints import HintMap, Strategy
+from kubesched.core.queue.hints import HintMap, Look, Strategy
 from kubesched.core.queue.inflight import InFlight
 from kubesched.core.queue.nominator import Nominator
 from kubesched.core.queue.order import order_of
@@ -77,6 +77,7 @@ class PriorityQueue:
         self._pop_from_backoff = pop_from_backoff
         self._parked_max = parked_max
         self._rule = Backoff(backoff_initial, backoff_max, by_the_second=pop_from_backoff)
+        self._around: Callable[[Look], Look] = lambda look: look
         self._nominator = Nominator()
         self._seq = 0
         self.in_flight = InFlight()
@@ -89,6 +90,7 @@ class PriorityQueue:
     def attach(self, life: Lifecycle, profiles: Mapping[str, Profile], now: Instant) -> None:
         self._life = life
         self._hints = HintMap(profiles, self._complain)
+        self._hints.look = self._around(self._hints.look)
         self._gates = Gates(profiles, self._complain)
         self._order = order_of(next(iter(profiles.values()), None), self._complain)
         self._make_places(self._order, now)
@@ -161,6 +163,10 @@ class PriorityQueue:
     def asked(self) -> Mapping[tuple[str, str, str], int]:
         """(plugin, event label, answer) → how often a queueing hint answered so."""
         return self._hints.asked
+
+    def around_hints(self, wrap: Callable[[Look], Look]) -> None:
+        """Before the first event: put something around every hint that is asked, as a stopwatch, which is not ours."""
+        self._around = wrap
 
     def alarm(self, uid: str) -> str | None:
         if uid in self._active:
