@@ -20,6 +20,7 @@ from random import Random
 from kubesched.api.kinds import Kind
 from kubesched.api.time import Duration, Instant, milliseconds, seconds
 from kubesched.core.messages import AnyEffect, Commanded, Event, Synced
+from kubesched.live.memory import give_back
 from kubesched.live.pace import Pace
 from kubesched.live.transport import Transport
 from kubesched.wire.client import Client
@@ -30,8 +31,7 @@ TURN_EVERY: Duration = milliseconds(20)  # that the event loop waits for its tur
 TURN_AGAIN: Duration = milliseconds(1)  # a turn costs as much as a decision: several decisions share one
 DRAIN_WITHIN: Duration = seconds(5)
 RELEASE_WITHIN: Duration = seconds(1)
-COLLECT_AFTER = 100_000  # objects made: views have no cycles, and looking for some costs more than reading them
-COLLECT_EVERY: Duration = seconds(60)  # all the same: a connection that has ended is a cycle, with large buffers in it
+GIVE_BACK_EVERY: Duration = seconds(60)
 
 
 class RemoteWorld:
@@ -85,7 +85,7 @@ class RemoteWorld:
         self._unsynced = set(self.client.reflectors)
         self._begun = self._asleep = self._over = False
         self._turned_at = Instant(0)
-        self._collect_at: Instant | None = None
+        self._give_back_at: Instant | None = None
         self._draining: tuple[Callable[[], bool], Instant] | None = None
         self._end_at: Instant | None = None  # when not to wait for the Lease any longer
 
@@ -173,7 +173,6 @@ class RemoteWorld:
 
     def _begin(self) -> None:
         self._begun = True
-        gc.set_threshold(COLLECT_AFTER)
         self._do(self.client.start(self.now))
 
     def _turn(self) -> None:
@@ -181,9 +180,9 @@ class RemoteWorld:
         deadline, now = self.client.deadline, self.now
         if deadline is not None and deadline <= now:
             self._do(self.client.tick(now))
-        if self._collect_at is not None and self._collect_at <= now:
-            gc.collect()
-            self._collect_at = Instant(self.now + COLLECT_EVERY)
+        if self._give_back_at is not None and self._give_back_at <= now:
+            give_back()
+            self._give_back_at = Instant(self.now + GIVE_BACK_EVERY)
         self.loop.call_soon(self.loop.stop)
         self.loop.run_forever()
         self._turned_at = self.now
@@ -211,9 +210,9 @@ class RemoteWorld:
     def _note_synced(self, event: Synced) -> None:
         self._unsynced.difference_update(event.kinds)
         if not self._unsynced and event.kinds[0] in self.client.reflectors:
-            gc.collect()
+            give_back()
             gc.freeze()  # the first view stays for long: do not look through it again and again
-            self._collect_at = Instant(self.now + COLLECT_EVERY)
+            self._give_back_at = Instant(self.now + GIVE_BACK_EVERY)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────
 

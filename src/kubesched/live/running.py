@@ -36,6 +36,7 @@ from kubesched.live.answers import CoreAnswers
 from kubesched.live.comparer import differences
 from kubesched.live.extending import reaches
 from kubesched.live.listening import Counting, LiveTap, Metered, Writer, as_fields
+from kubesched.live.memory import be_frugal
 from kubesched.live.port import Port
 from kubesched.live.preflight import Needed, missing, reach
 from kubesched.live.remote import RemoteWorld
@@ -103,6 +104,7 @@ class Running:
     def run(self) -> int:
         """Schedule until told to stop; the exit status."""
         wish, writer = self.wish, self.writer
+        be_frugal()
         writer.say(logs.STARTED, version=wish.version, server=self.access.server, schedulers=", ".join(self._names))
         if self.access.insecure:
             self.metrics.insecure(True)

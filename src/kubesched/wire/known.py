@@ -23,6 +23,13 @@ class Known:
     def __len__(self) -> int:
         return len(self.objects)
 
+    def same(self, obj: KubeObject) -> KubeObject:
+        """An object, or the one that was told if nothing has changed: then a new view costs no more than a gap did."""
+        old = self.objects.get(obj.key)
+        if old is None or old.uid != obj.uid or old.metadata.resource_version != obj.metadata.resource_version:
+            return obj
+        return old
+
     def fold(self, obj: KubeObject, gone: bool = False) -> list[Observed]:
         """What a message changes; nothing where it is old, or told already."""
         key = obj.key

@@ -167,7 +167,7 @@ class Reflector:
             self._fail(now, "garbled", str(garbled), self._list)
             return
         for obj in page.objects:
-            self._gathered[obj.key] = obj
+            self._gathered[obj.key] = self.known.same(obj)
         self._proceed = page.proceed
         if page.proceed:
             self._list(now)
@@ -264,7 +264,7 @@ class Reflector:
         if gone:
             self._gathered.pop(obj.key, None)
         else:
-            self._gathered[obj.key] = obj
+            self._gathered[obj.key] = self.known.same(obj)
         if not self.synced:  # there is no older view to keep, so the core may hear at once
             self._tell(self.known.fold(obj, gone))
 
