@@ -30,6 +30,7 @@ from kubesched.wire.exchange import Actions, Number, Remark, Reply
 TURN_EVERY: Duration = milliseconds(20)  # that the event loop waits for its turn at most
 TURN_AGAIN: Duration = milliseconds(1)  # a turn costs as much as a decision: several decisions share one
 DRAIN_WITHIN: Duration = seconds(5)
+LAST_WORDS_WITHIN: Duration = milliseconds(500)  # Events are for people, who can wait; pods wait for the next leader
 RELEASE_WITHIN: Duration = seconds(1)
 GIVE_BACK_EVERY: Duration = seconds(60)
 
@@ -87,6 +88,7 @@ class RemoteWorld:
         self._turned_at = Instant(0)
         self._give_back_at: Instant | None = None
         self._draining: tuple[Callable[[], bool], Instant] | None = None
+        self._hush_at: Instant | None = None
         self._end_at: Instant | None = None  # when not to wait for the Lease any longer
 
     # ── the World protocol ───────────────────────────────────────────────────────────────────────────────────
@@ -113,7 +115,7 @@ class RemoteWorld:
             return False
         if self._inbox:
             return True
-        due = [at for at in (until, self.client.deadline, self._give_up_at) if at is not None]
+        due = [at for at in (until, self.client.deadline, self._wake_at) if at is not None]
         alarm = None
         if due:
             alarm = self.loop.call_later(self.pace.wait(Duration(max(0, min(due) - self.now))), self.wake)
@@ -154,7 +156,9 @@ class RemoteWorld:
             within: then the Lease is let go in any case; what is still under way is fenced.
         """
         if self._draining is None and self._end_at is None:
-            self._draining = (settled, Instant(self.now + within))
+            now = self.now
+            self._draining = (settled, Instant(now + within))
+            self._hush_at = Instant(now + LAST_WORDS_WITHIN) if within else None
             self.tell(Commanded("drain"))
 
     def stop(self) -> None:
@@ -217,14 +221,19 @@ class RemoteWorld:
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def _give_up_at(self) -> Instant | None:
-        return self._end_at if self._draining is None else self._draining[1]
+    def _wake_at(self) -> Instant | None:
+        if self._draining is None:
+            return self._end_at
+        return self._draining[1] if self._hush_at is None else self._hush_at
 
     def _end_if_drained(self) -> None:
         if self._draining is None or self._inbox:
             return
         settled, at_latest = self._draining
         now = self.now
+        if self._hush_at is not None and now >= self._hush_at:
+            self._hush_at = None
+            self._do(self.client.hush(now))
         if (settled() and self.client.performer.idle) or now >= at_latest:
             self._draining = None
             self._end_at = Instant(now + RELEASE_WITHIN)

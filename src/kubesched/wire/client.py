@@ -133,6 +133,14 @@ class Client:
             return None
         return min((at for machine in self._machines if (at := machine.deadline) is not None), default=None)
 
+    def hush(self, now: Instant) -> Actions:
+        """Say nothing more to people, so that letting go of the Lease need not wait for it."""
+        dropped = self.performer.hush(now)
+        if dropped:
+            text = f"{dropped} Events and conditions are left to whoever leads next: letting go does not wait for them"
+            self.exchange.remark("info", "Publish", "hushed", text)
+        return self._actions(now)
+
     def stop(self, now: Instant) -> Actions:
         """Let go of the Lease.  Whatever the core wanted must have been answered, for nothing is written after this."""
         self.stopped = True

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
@@ -73,6 +73,13 @@ class Lane:
     def back(self, job: Job) -> None:
         self._count(job, -1)
 
+    def drop_low(self) -> list[Job]:
+        """Those that wait for their turn and nobody waits for."""
+        dropped = [job for _, job in self._ready if job.rank[0] == LOW]
+        self._ready = [(rank, job) for rank, job in self._ready if rank[0] != LOW]
+        heapify(self._ready)
+        return dropped
+
     @property
     def urgent(self) -> bool:
         """Whether something urgent is under way, or the next to be."""
@@ -132,6 +139,8 @@ class Performer:
         self._numbers = count(1)
         self._writes = True
         self._dropping = False  # Events; said once, until there is room again
+        self._hushed = False
+        self._dropped = 0  # since it was hushed
         self._makers: Mapping[type[AnyEffect], Callable[[Any, Instant], Plan]] = {
             Bind: self._plans.bind,
             PatchPod: self._plans.patch_pod,
@@ -163,6 +172,18 @@ class Performer:
                     plan = self._makers[type(effect)](effect, now)
                     self._begin(effect.id, plan, self._calls, _urgency(effect), f"Pod {effect.pod}", now)
         self._go(now)
+
+    def hush(self, now: Instant) -> int:
+        """Say nothing more to people: what is not on its way by now is dropped.  How much that was."""
+        self._hushed = True
+        paused = [job for _, _, job in self._paused if job.rank[0] == LOW]
+        self._paused = [one for one in self._paused if one[2].rank[0] != LOW]
+        heapify(self._paused)
+        before = self._dropped
+        for job in [*paused, *(job for lane in self._lanes for job in lane.drop_low())]:
+            self._drop(job, now)
+        self._go(now)
+        return self._dropped - before
 
     def tick(self, now: Instant) -> None:
         """Do what is due."""
@@ -234,11 +255,18 @@ class Performer:
         except StopIteration as done:
             self._end(job, done.value, now)
             return
-        if isinstance(wanted, Pause):
+        if self._hushed and job.rank[0] == LOW:
+            self._drop(job, now)
+        elif isinstance(wanted, Pause):
             heappush(self._paused, (Instant(now + wanted.delay), next(self._numbers), job))
         else:
             job.request, job.ready_at = wanted, now
             job.lane.put(job)
+
+    def _drop(self, job: Job, now: Instant) -> None:
+        self._dropped += 1
+        job.plan.close()
+        self._end(job, Answer(failure=Failure("Dropped", "somebody else is about to lead")), now)
 
     def _end(self, job: Job, answer: Answer, now: Instant) -> None:
         job.lane.unfinished -= 1
