@@ -42,6 +42,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert lost == []
 
 
+def test_every_test_that_a_page_names_is_there() -> None:
+    tests = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    defined = {name for text in tests.values() for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}
+    said = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert set(re.findall(r"`(?:[\w/]+/)?(test_\w+\.py)`", said)) - tests.keys() == set()
+    assert set(re.findall(r"`(test_\w+)`", said)) - defined == set()
+
+
 def test_architecture_draws_every_room_that_stands() -> None:
     rooms = {path.name for path in SRC.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
     drawn = set(re.findall(r"\b(\w+)/", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")))
