@@ -1,5 +1,7 @@
 """What news mean: for the queue, for flights, for pods that wait for room; whatever order they come in."""
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -181,6 +183,19 @@ def test_our_own_echo_before_the_answer_lands_the_flight(cluster: Any):
     [said] = observe(core, bound(a, "n1", version=3))
     assert said == Publish.match(reason="Scheduled", note="Successfully assigned default/a to n1")
     assert ledger.lines == ["reserve a n1", "post_bind a n1"]
+
+
+def test_a_flight_that_landed_by_its_echo_is_gone_with_its_answer(cluster: Any):
+    core, a, _ = in_state(cluster, "Binding")
+    [flight] = map(weakref.ref, core.flights.values())
+    [bind] = core.outbox._heirs
+    gc.disable()
+    try:
+        observe(core, bound(a, "n1", version=3))
+        core.handle(Completed(bind, Answer()), seconds(1))
+        assert flight() is None, "it holds its whole Decision, and no collection of garbage may be needed to free it"
+    finally:
+        gc.enable()
 
 
 def test_bound_elsewhere_wakes_those_who_waited_for_the_room_it_held_here(cluster: Any):

@@ -405,6 +405,7 @@ class Flight:
         """The pod is bound; tell those who want to know."""
         assert not self.over, f"{self!r} landed twice"
         self.over = True
+        self.course.close()  # the watch may say so first; a course that is left open keeps its flight, and so itself
         for plugin in self.profile.post_bind:
             try:
                 plugin.post_bind(self.cycle, self.info, self.node)
