@@ -56,7 +56,6 @@ class Known:
     flushed: int = 0
     late: bool = False  # nothing says that trying it before its time may help
     left: int | None = None  # while in flight: how long the history was
-    late: bool = False  # it came back when nothing was written down for it any more
 
     def until(self) -> int:
         failures = self.errors or self.rejections
@@ -116,7 +115,6 @@ class Model:
         p.who, p.pending, p.since, p.flushed = who | pending, pending, self.now, 0
         p.late = p.left is None
         p.errors, p.rejections = (0, p.rejections + 1) if p.who else (p.errors + 1, p.rejections)
-        p.late = p.left is None
         if p.left is None or not p.who:
             said = {"after backoff"}
         else:
