@@ -22,6 +22,7 @@ from kubesched.core.outbox import Outbox
 from kubesched.core.queue.hints import HintMap
 from kubesched.core.queue.priority import PriorityQueue
 from kubesched.plugins.priority_sort import PrioritySort
+from kubesched.wire.elector import Elector
 from kubesched.wire.reflector import Reflector
 
 Patch = pytest.MonkeyPatch
@@ -126,6 +127,21 @@ def says_nothing(patch: Patch) -> None:
     patch.setattr(Failing, "say", _nothing)
 
 
+def waits_for_the_dead(patch: Patch) -> None:
+    """Whoever waits believes longer than it must that somebody leads."""
+    expires = Elector._expires
+    assert expires.fget is not None
+    patch.setattr(Elector, "_expires", property(lambda self: Instant(expires.fget(self) + seconds(10))))
+
+
+def keeps_the_lease(patch: Patch) -> None:
+    def ends(self: Elector, now: Instant) -> None:
+        self._forget_requests()
+        self.standing = "released"
+
+    patch.setattr(Elector, "stop", ends)
+
+
 BREAKERS: dict[str, Callable[[Patch], None]] = {
     "S1a": MUTANTS["BM-41"].bring_back,
     "S1b": MUTANTS["BM-03"].bring_back,
@@ -149,5 +165,7 @@ BREAKERS: dict[str, Callable[[Patch], None]] = {
     "L1'": wakes_by_the_flush_alone,
     "L2": says_nothing,
     "L3": MUTANTS["BM-28"].bring_back,
+    "L6": waits_for_the_dead,
+    "L7": keeps_the_lease,
 }
 """Law → what breaks it."""

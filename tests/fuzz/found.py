@@ -16,7 +16,7 @@ FOUND: dict[str, int] = {
 
 LAW_FOUND: dict[str, int] = {
     **dict.fromkeys(("S2", "S3", "S4", "S5", "S11", "S15", "S16", "S18", "Q6", "L2"), 1),
-    "S17": 2, "S9": 2, "S7": 3, "S8": 3, "L1": 3, "L1'": 3, "L3": 11, "S1b": 11, "Q": 15, "S1a": 34,
+    "S17": 2, "S9": 2, "S7": 3, "S8": 3, "L1": 3, "L1'": 3, "L3": 11, "L6": 6, "L7": 6, "S1b": 11, "Q": 15, "S1a": 34,
 }
 """Law → a seed at which its breaker is noticed."""
 

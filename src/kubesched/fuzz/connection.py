@@ -113,6 +113,15 @@ class Connection:
                 self._carry_out(sent)
             sent.alive = False
 
+    @property
+    def idle(self) -> bool:
+        """Whether everything that was asked for has been answered."""
+        return not any(sent.open for sent in self.sent.values())
+
+    def let_go(self) -> None:
+        """Its scheduler has nothing left to do, and ends."""
+        self.stage.soon(partial(self.stage.exit, self))
+
     def calm(self) -> None:
         """Faults stop: what is late is carried out now or never, and news flow again."""
         for sent in list(self.sent.values()):

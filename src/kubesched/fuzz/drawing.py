@@ -27,6 +27,7 @@ from kubesched.fuzz.plan import (
     Plan,
     Remove,
     Say,
+    Stop,
     Weather,
 )
 from kubesched.fuzz.tape import Tape
@@ -59,6 +60,7 @@ class _Artist:
         self._luck = luck = tape.stream(f"{mode}/plan")
         self._objects = tape.stream(f"{mode}/objects")
         self._harm = tape.stream(f"{mode}/harm")
+        self._ends = tape.stream(f"{mode}/ends")
         self._theme = Theme.drawn(luck)
         self._until = luck.choice((5_000, 15_000, 30_000, 60_000)) if mode != "small" else 4_000
         self._drawn = Drawn(self._objects, self._theme, small=mode == "small")
@@ -179,6 +181,10 @@ class _Artist:
             for _ in range(luck.randint(1, 1 if small else 4)):
                 at, down = luck.randrange(self._until), luck.choice((1, 100, 2_000, 16_000))
                 found.append(Crash(at=at, effects=luck.choice((0, 1, 2, 3, 5, 8, 13)), down=down))
+        if "crashes" in self._faults and elected and self._ends.random() < 0.4:
+            for _ in range(self._ends.randint(1, 2)):
+                at, down = self._ends.randrange(self._until), self._ends.choice((1, 100, 2_000, 16_000))
+                found.append(Stop(at=at, down=down))
         return found
 
     def _damage(self) -> list[Happening]:

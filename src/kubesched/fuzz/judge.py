@@ -58,6 +58,8 @@ LAWS: Mapping[str, str] = {
     "L1'": "nobody is rescued by the flush",
     "L2": "in the quiet, every pod is bound, or says why it is not",
     "L3": "in the quiet, nobody tries for ever",
+    "L6": "in the quiet, a leader dies: whoever is next binds what waits, within 2 s of the Lease's end",
+    "L7": "in the quiet, a leader is asked to end: whoever is next binds what waits, within 2 s",
 }
 
 

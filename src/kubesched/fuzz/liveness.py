@@ -112,15 +112,15 @@ def _waiting(judge: Judge, account: Account, core: Core, pod: PodFacts) -> None:
     attempts, happened = account.attempts[pod.uid], judge.changes - judge.changes_before
     if attempts > ATTEMPTS_AT_MOST + happened and pod.uid not in account.failed and not _restless(judge):
         judge.blame("L3", f"pod {pod.key} was tried {attempts} times in the quiet")
-    home = None if pod.uid in account.turned_away else _home(judge, pod)
-    if home is not None:
+    there = None if pod.uid in account.turned_away else home(judge, pod)
+    if there is not None:
         sleeps = "" if state is None else f" ({state.value}: {core.queue.alarm(pod.uid)})"
-        judge.blame("L1", f"pod {pod.key} fits on {home.name}, and still waits{sleeps}")
+        judge.blame("L1", f"pod {pod.key} fits on {there.name}, and still waits{sleeps}")
     elif not _said_why(judge, pod):
         judge.blame("L2", f"pod {pod.key} waits, and its status does not say why")
 
 
-def _home(judge: Judge, pod: PodFacts) -> NodeFacts | None:
+def home(judge: Judge, pod: PodFacts) -> NodeFacts | None:
     """A node the pod must have got by now, if there is one."""
     if _held_back(judge, pod):
         return None

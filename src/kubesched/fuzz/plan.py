@@ -107,8 +107,15 @@ class Crash(_Part, frozen=True, tag_field="do", tag="crash"):
     down: int
 
 
-Happening: TypeAlias = Make | Remove | Alter | Place | Say | Hush | Gap | Echo | Crash
-FAULTS = (Hush, Gap, Echo, Crash)
+class Stop(_Part, frozen=True, tag_field="do", tag="stop"):
+    """The scheduler is asked to end: it finishes what is under way, lets go of the Lease, and is back after a while."""
+
+    at: int
+    down: int
+
+
+Happening: TypeAlias = Make | Remove | Alter | Place | Say | Hush | Gap | Echo | Crash | Stop
+FAULTS = (Hush, Gap, Echo, Crash, Stop)
 
 Outcome = Literal["lost", "timeout-after-apply", "late", "refused", "failed", "slow", "twice"]
 """What becomes of a request.

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from kubesched.api.time import Instant, milliseconds
+from kubesched.api.time import Duration, Instant, milliseconds, seconds
 from kubesched.core import checks
 from kubesched.core.core import Core
-from kubesched.core.messages import AnyEffect, Event
+from kubesched.core.messages import AnyEffect, Commanded, Event
 from kubesched.drive.journal import VERSION, Head, Journal, encode_effects
 from kubesched.drive.loop import turn
 from kubesched.drive.tap import Moment, Tap
@@ -22,6 +22,10 @@ from kubesched.fuzz.connection import Connection, News
 
 if TYPE_CHECKING:
     from kubesched.fuzz.stage import Stage
+
+
+RESTART = 1_000  # ms, until a process that has ended is back
+DRAIN_WITHIN: Duration = seconds(5)  # as in production
 
 
 class Died(Exception):
@@ -48,6 +52,8 @@ class Process:
         self.effects = 0
         self.lives = 0
         self._dies_at: tuple[int, int] | None = None  # after so many effects; how long it is down
+        self._ends_by: Instant | None = None  # it was asked to end, and does so then at the latest
+        self.away = RESTART  # ms, until it is back when it has ended by itself
         self._roused = False
         self._busy_until = Instant(0)
         self._alarm: Instant | None = None
@@ -62,7 +68,8 @@ class Process:
         core.unsynced.update(self.connection.waits_for)
         if self.journal_at is not None:
             self._open_journal(self.journal_at, core)
-        self._alarm = None
+        self._alarm = self._ends_by = None
+        self.away = RESTART
         self.stage.judge.begins(self)
         self.connection.open()
 
@@ -75,6 +82,23 @@ class Process:
     def doom(self, effects: int, down: int) -> None:
         """It shall die after so many more effects."""
         self._dies_at = (self.effects + effects, down)
+
+    def spare(self) -> None:
+        """It shall not die after all."""
+        self._dies_at = None
+
+    def stop(self, down: int) -> None:
+        """Begin nothing new, bring to an end what is under way, and let somebody else lead."""
+        if self.connection is not None and self._ends_by is None:
+            self.away, self._ends_by = max(1, down), Instant(self.now + DRAIN_WITHIN)
+            self.connection.tell(News(Commanded("drain")))
+            self.stage.at(self._ends_by, self.rouse)
+
+    def _end_if_drained(self) -> None:
+        if self._ends_by is not None and self.core is not None and self.connection is not None:
+            if (not self.core.flights and self.connection.idle) or self.now >= self._ends_by:
+                self._ends_by = None
+                self.connection.let_go()
 
     def die(self) -> None:
         assert self.connection is not None, "what never lived cannot die"
@@ -136,6 +160,7 @@ class Process:
         except Exception as error:  # whatever it is: the core must not raise
             self.stage.judge.raised(self, error)
             return
+        self._end_if_drained()
         self._set_alarm()
 
     def _takes_a_while(self) -> bool:

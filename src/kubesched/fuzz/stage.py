@@ -21,11 +21,28 @@ from kubesched.core.core import Core
 from kubesched.core.messages import AnyEffect, Bind, Call, Commanded, Evict, PatchPod, Publish, ReadPod
 from kubesched.drive.agenda import Action, Agenda
 from kubesched.drive.requests import split
+from kubesched.fuzz import succession
 from kubesched.fuzz.connection import Connection, News
 from kubesched.fuzz.extender import PlayedExtender
 from kubesched.fuzz.judge import Judge
 from kubesched.fuzz.people import People
-from kubesched.fuzz.plan import Alter, Crash, Echo, Gap, Happening, Hush, Json, Make, Mishap, Place, Plan, Remove, Say
+from kubesched.fuzz.plan import (
+    FAULTS,
+    Alter,
+    Crash,
+    Echo,
+    Gap,
+    Happening,
+    Hush,
+    Json,
+    Make,
+    Mishap,
+    Place,
+    Plan,
+    Remove,
+    Say,
+    Stop,
+)
 from kubesched.fuzz.process import Process
 from kubesched.fuzz.tape import Tape
 from kubesched.fuzz.wired import Wired, classes, for_server
@@ -34,7 +51,6 @@ from kubesched.sim.cluster import WATCHED, Cluster, die_gracefully
 START: Instant = parse_rfc3339("2026-01-01T00:00:00Z")
 AFTER_REST: Duration = seconds(20)  # how long the judge goes on looking when all has come to rest
 SUBJECT, STANDBY = "main", "standby"
-RESTART = 1_000  # ms, until a process that has ended is back
 BOOKMARK_EVERY: Duration = seconds(60)
 THOROUGH = 16
 _REGISTRY = Registry()  # classes are looked up and checked once, not for every life of every scheduler
@@ -99,11 +115,17 @@ class Stage:
         wire = self.plan.custom.wire
         return Wired(self, owner, life, wire == "elected") if wire else Connection(self, owner)
 
+    @property
+    def leader(self) -> Process | None:
+        """Who may schedule, of those under test."""
+        ours = (process for process in self.processes.values() if process.ours)
+        return next((one for one in ours if one.connection is not None and one.connection.leading), None)
+
     def exit(self, connection: Connection) -> None:
         """A process has nothing left to do, and is started anew."""
         process = self.processes[connection.owner]
         if process.connection is connection:
-            process.doom(0, RESTART)
+            process.doom(0, process.away)
             process.die()
 
     # ── the agenda ───────────────────────────────────────────────────────────────────────────────────────────
@@ -139,11 +161,14 @@ class Stage:
             self.at(self._moment(plan.weather.until), self._quiet)
         rest = self._moment(plan.weather.until + plan.patient)
         self.at(rest, judge.rest)
-        self._run(Instant(rest + AFTER_REST))
+        self.run(Instant(rest + AFTER_REST))
         if not judge.broken:
             judge.end()
+        if STANDBY in self.processes:
+            succession.play(self)
 
-    def _run(self, horizon: Instant) -> None:
+    def run(self, horizon: Instant) -> None:
+        """Let happen what happens until then, or until a law is broken."""
         agenda, judge = self.agenda, self.judge
         while not judge.broken and (due := agenda.next) is not None and due <= horizon:
             self.now = max(self.now, due)
@@ -153,6 +178,8 @@ class Stage:
             action()
             if judge.dirty:
                 judge.look()
+        if not judge.broken:
+            self.now = max(self.now, horizon)
 
     def _bookmark(self) -> None:
         self.server.store.bookmark()
@@ -170,7 +197,7 @@ class Stage:
                 process.connection.calm()
 
     def _happen(self, happening: Happening) -> None:
-        if isinstance(happening, (Hush, Gap, Echo, Crash)):
+        if isinstance(happening, FAULTS):
             self._harm(happening)
         elif isinstance(happening, Say):
             connection = self.processes[SUBJECT].connection
@@ -194,6 +221,10 @@ class Stage:
                 key = key or self.tape.choice(waiting, "whom to place", happening.at)
                 self.cluster.bind(*split(key), node)
 
+    def make(self, obj: Json) -> None:
+        """An object appears, whatever the plan says."""
+        self._attempt(partial(self._create, obj))
+
     def _create(self, obj: Json) -> None:
         self.cluster.create(for_server(obj) if self.plan.custom.wire else obj)
 
@@ -204,18 +235,20 @@ class Stage:
         except ApiError:
             self.judge.refused += 1
 
-    def _harm(self, harm: Hush | Gap | Echo | Crash) -> None:
-        """News are kept from one of those under test; whoever leads dies."""
+    def _harm(self, harm: Hush | Gap | Echo | Crash | Stop) -> None:
+        """News are kept from one of those under test; whoever leads dies, or ends."""
         ours = [process for process in self.processes.values() if process.ours]
         target = self.tape.choice(ours, "whom to harm", harm.at)
-        if isinstance(harm, Crash):
-            target = next((one for one in ours if one.connection is not None and one.connection.leading), ours[0])
+        if isinstance(harm, (Crash, Stop)):
+            target = self.leader or ours[0]
         if target.connection is None:
             return
         self.faults += 1
         match harm:
             case Crash(effects=effects, down=down):
                 target.doom(effects, down)
+            case Stop(down=down):
+                target.stop(down)
             case Hush(kind=kind, lasting=lasting):
                 target.connection.stream(kind).hush(Instant(self.now + milliseconds(lasting)))
             case Gap(kind=kind, lasting=lasting):

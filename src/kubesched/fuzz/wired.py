@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 LEASE = LeaseOptions()
 STALE: Duration = seconds(5)  # how old what a replica has may be
+RELEASE_WITHIN: Duration = seconds(1)  # as in production
 DEAD_FROM: Duration = seconds(5)  # a silence as long as this may be for ever
 _WRITES = {"Bind", "PatchPod", "Evict", "Call"}
 _REFUSALS = ((409, "Conflict"), (403, "Forbidden"), (422, "Invalid"), (429, "TooManyRequests"))
@@ -87,6 +88,15 @@ class Wired(Connection):
         for flow in self._flows.values():
             flow.stream.close()
         self._flows.clear()
+
+    @property
+    def idle(self) -> bool:
+        return self._client.performer.idle
+
+    def let_go(self) -> None:
+        """Let go of the Lease, and end: when that has been answered, or after a while."""
+        self._do(self._client.stop(self.stage.now))
+        self.stage.later(RELEASE_WITHIN, partial(self.stage.exit, self))
 
     def calm(self) -> None:
         for line in (*self._lines.values(), self._lease_line):
