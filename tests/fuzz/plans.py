@@ -41,12 +41,21 @@ def room_for_one(seed: int) -> Plan:
 
 def a_port_unheard_of(seed: int) -> Plan:
     """As before, but the next scheduler has never heard of `first`, which has the port that `second` wants."""
+    return _unheard_of(seed, "4", port=80)
+
+
+def room_unheard_of(seed: int) -> Plan:
+    """The same, and it is the room that `second` wants."""
+    return _unheard_of(seed, "1", port=0)
+
+
+def _unheard_of(seed: int, cpu: str, port: int) -> Plan:
     return _elected(
         seed,
-        "4",
-        Make(at=18_000, obj=pod("second", port=80, nodeSelector={"disk": "ssd"})),
+        cpu,
+        Make(at=18_000, obj=pod("second", port=port, nodeSelector={"disk": "ssd"})),
         Hush(at=18_900, kind="Pod", lasting=30_000),
-        Make(at=19_000, obj=pod("first", port=80)),
+        Make(at=19_000, obj=pod("first", port=port)),
         Crash(at=18_990, effects=1, down=30_000),
         Alter(at=20_000, kind="Node", key="n1", body={"metadata": {"labels": {"disk": "ssd"}}}),
     )

@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterable
 import pytest
 from tests.fuzz.breakers import BREAKERS
 from tests.fuzz.found import LAW_FOUND
-from tests.fuzz.plans import SEEDS, a_lease_out_of_reach, a_port_unheard_of
+from tests.fuzz.plans import SEEDS, a_lease_out_of_reach, a_port_unheard_of, room_unheard_of
 
 from kubesched.fuzz.drawing import draw
 from kubesched.fuzz.judge import LAWS
 from kubesched.fuzz.plan import Plan
 from kubesched.fuzz.play import play
 
-WRITTEN: dict[str, Callable[[int], Plan]] = {"S10": a_port_unheard_of, "S12": a_lease_out_of_reach}
+WRITTEN: dict[str, Callable[[int], Plan]] = {
+    "S1a": room_unheard_of,
+    "S10": a_port_unheard_of,
+    "S12": a_lease_out_of_reach,
+}
 
 
 def plans(law: str) -> Iterable[Plan]:
