@@ -114,11 +114,12 @@ class Field:
 class Package:
     structs: dict[str, list[Field]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    name: str = ""
     marks: dict[str, list[str]] = field(default_factory=dict)
 
 
 def parse(folder: Path) -> Package:
-    package = Package()
+    package = Package(name=folder.name)
     for path in sorted(folder.glob("*types*.go")) + sorted(folder.glob("well_known*.go")):
         lines = path.read_text().split("\n")
         comment: list[str] = []
@@ -210,6 +211,28 @@ def resolve(packages: dict[str, Package], alias: str, text: str) -> str:
     return resolve(packages, home, package.aliases[name])
 
 
+def spelled(packages: dict[str, Package], alias: str, text: str, *, named: bool) -> str:
+    """A Go type as encoding/json calls it in its errors; without `named`, as if no scalar, list or map had a name."""
+    if text.startswith("*"):
+        return spelled(packages, alias, text[1:], named=named)
+    if text.startswith("[]"):
+        return "[]" + spelled(packages, alias, text[2:], named=named)
+    if text.startswith("map["):
+        key, _, value = text[4:].partition("]")
+        inner = spelled(packages, alias, key, named=named)
+        return f"map[{inner}]" + spelled(packages, alias, value, named=named)
+    if text in SCALARS or text == "byte":
+        return {"int": "int64", "byte": "uint8"}.get(text, text)
+    head, _, name = text.rpartition(".")
+    home = IMPORTS.get(head, head) if head else alias
+    if text in SPECIAL:  # of a package that is not read
+        return text if named or SPECIAL[text] not in SCALARS else str(SPECIAL[text])
+    package = packages[home]
+    if name in package.structs or f"{home}.{name}" in SPECIAL or named:
+        return f"{package.name}.{name}"
+    return spelled(packages, home, package.aliases[name], named=named)
+
+
 def main(modules: Path) -> None:
     packages = {alias: parse(modules / folder) for alias, (folder, _) in PACKAGES.items()}
     needed: dict[str, None] = {}
@@ -230,6 +253,9 @@ def main(modules: Path) -> None:
                 todo.append(target)
                 head, short = target.split(".")
                 kind = kind.replace(target, short) if head == alias else kind
+            name_in_go = spelled(packages, alias, item.type, named=True)
+            if name_in_go != spelled(packages, alias, item.type, named=False):
+                item.marks.append(f"go={name_in_go}")
             lines.append(" ".join([item.number, item.name, kind, *item.marks]))
         whole = (
             "whole"

@@ -105,6 +105,6 @@ def is_review(resource: Resource) -> bool:
 def review(request: Request, resource: Resource, authenticator: Authenticator) -> Response:
     """Answer a review."""
     write_options(request, "CreateOptions")
-    obj = codec.read_resource(request, resource, "CreateOptions")
+    obj = codec.read_resource(request, resource)
     obj.setdefault("metadata", {})
     return json_response(_REVIEWS[resource.plural](request, obj, authenticator), 201)

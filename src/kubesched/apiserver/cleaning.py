@@ -15,6 +15,7 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kubesched.apiserver.scalars import BadScalar, canonical_micro_time, canonical_quantity, canonical_time
@@ -208,31 +209,42 @@ _ZERO: dict[str, Any] = {
 }
 
 
-def _list(element: Type) -> Clean:
+def _list(kind: Type) -> Clean:
+    element = kind.element
     one = cleaner(element)
     empty: Any = {} if element.is_struct or element.containers else None
 
     def clean(value: Any, found: Found) -> Any:
         if type(value) is not list:
-            raise Mistyped(json_kind(value), f"[]{element.go}")
-        for index, item in enumerate(value):
-            if item is None and empty is not None:
-                item = value[index] = {} if not element.containers else []
-            new = one(item, found)
-            if new is not item:
-                value[index] = new
+            raise Mistyped(json_kind(value), kind.go)
+        try:
+            for index, item in enumerate(value):
+                if item is None and empty is not None:
+                    item = value[index] = {} if not element.containers else []
+                new = one(item, found)
+                if new is not item:
+                    value[index] = new
+        except Mistyped as error:
+            error.wanted = _name_of_scalar(element, error)
+            raise
         return value
 
     return clean
 
 
-def _map(element: Type) -> Clean:
+def _name_of_scalar(kind: Type, error: Mistyped) -> str:
+    """What the error wanted, by the name that a scalar of this type has in Go; inside a struct the name is known."""
+    return kind.named if kind.named and not kind.containers and not error.path else error.wanted
+
+
+def _map(kind: Type) -> Clean:
+    element = kind.element
     one = cleaner(element)
-    plain = element == Type("string")
+    plain = element.base == "string" and not element.containers
 
     def clean(value: Any, found: Found) -> Any:
         if type(value) is not dict:
-            raise Mistyped(json_kind(value), f"map[string]{element.go}")
+            raise Mistyped(json_kind(value), kind.go)
         for key, item in value.items():
             if plain and type(item) is str:
                 continue
@@ -250,7 +262,7 @@ def _map(element: Type) -> Clean:
 def cleaner(kind: Type) -> Clean:
     """Return what cleans a value of this type."""
     if kind.containers:
-        return _list(kind.element) if kind.containers[0] == "[]" else _map(kind.element)
+        return _list(kind) if kind.containers[0] == "[]" else _map(kind)
     if kind.is_struct:
         return _lazy_struct(kind.base)
     return _SCALARS[kind.base]
@@ -271,9 +283,9 @@ def _lazy_struct(name: str) -> Clean:
 def _property(field: Field) -> Clean | None:
     """What cleans the value of a field; None for the commonest, an optional string."""
     kind = field.type
-    if kind == Type("string") and field.omitempty:
+    if kind.base == "string" and not kind.containers and not kind.pointer and field.omitempty:
         return None
-    one = cleaner(kind if not kind.pointer else Type(kind.base, kind.containers))
+    one = cleaner(kind if not kind.pointer else replace(kind, pointer=False))
     container = bool(kind.containers) or kind.base == "bytes"
     optional = field.omitempty
     zero = _ZERO.get(kind.base)
@@ -310,18 +322,23 @@ def _always(fields: Mapping[str, Field]) -> list[tuple[str, Any]]:
     return always
 
 
+def _below(field: Field) -> Mapping[str, Field]:
+    return shape(field.type.base).fields
+
+
 @functools.cache
 def struct_cleaner(name: str) -> Clean:
     """Return what cleans a struct, in place: `clean(value, found)`, where found gathers unknown field names."""
     here = shape(name)
-    short = name.split(".")[1]
+    short, spelled = name.split(".")[1], Type(name).go
+    inlined = {below: field.type.base.split(".")[1] for field in here.own if field.inline for below in _below(field)}
     checks = {field.name: _property(field) for field in here.fields.values()}
     structs = [(key, base) for key, base in _always(here.fields) if isinstance(base, str)]
     values = [(k, b[1] if isinstance(b, tuple) else b) for k, b in _always(here.fields) if not isinstance(b, str)]
 
     def clean(value: Any, found: Found) -> Any:
         if type(value) is not dict:
-            raise Mistyped(json_kind(value), f"v1.{short}")
+            raise Mistyped(json_kind(value), spelled)
         gone: list[str] | None = None
         key = ""
         try:
@@ -345,7 +362,10 @@ def struct_cleaner(name: str) -> Clean:
         except Mistyped as error:
             if not error.path:
                 error.struct = short
+                error.wanted = _name_of_scalar(here.fields[key].type, error)
             error.path.append(key)
+            if key in inlined:
+                error.path.append(inlined[key])
             raise
         if gone is not None:
             for key in gone:

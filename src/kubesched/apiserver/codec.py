@@ -26,8 +26,6 @@ from kubesched.apiserver.requests import Query, Request
 from kubesched.apiserver.status import (
     ApiError,
     bad_request,
-    field_not_supported,
-    invalid_options,
     unsupported_media_type,
 )
 
@@ -37,7 +35,7 @@ DEPTH_MAX = 128
 YAML_NODES_MAX = 100_000
 _WARNING_BYTES_MAX = 4096
 _EXCERPT_MAX = 30
-_FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 _decode_json = msgspec.json.Decoder().decode
@@ -204,12 +202,9 @@ def repeated_fields(body: bytes) -> list[str]:
 # ── values to objects ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def field_validation(query: Query, options: str) -> str:
-    """How unknown fields are to be treated: Strict, Warn or Ignore."""
-    mode = query.get("fieldValidation")
-    if mode not in _FIELD_VALIDATION:
-        raise invalid_options(options, [field_not_supported("fieldValidation", mode, _FIELD_VALIDATION)])
-    return mode or "Warn"
+def field_validation(query: Query) -> str:
+    """How unknown fields are to be treated: Strict, Warn or Ignore; options.write_options refuses what is none."""
+    return query.get("fieldValidation") or "Warn"
 
 
 def add_warnings(warnings: list[str], texts: Iterable[str]) -> None:
@@ -332,9 +327,9 @@ def clean(value: Json, group_version: str, kind: str, shape: str, validation: st
     return {"kind": kind, "apiVersion": group_version, **value}, problems
 
 
-def read_resource(request: Request, resource: Resource, options: str) -> Json:
+def read_resource(request: Request, resource: Resource) -> Json:
     """Decode the body of a create or update of a built-in kind."""
-    mode = field_validation(request.query, options)
+    mode = field_validation(request.query)
     return read_object(request, resource.group_version, resource.kind, resource.shape, mode)
 
 

@@ -161,11 +161,9 @@ def pod_spec(spec: Json) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
     if "overhead" in spec:
         round_to_milli(spec["overhead"])
-    if spec.get("hostNetwork"):
-        for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
-            for port in container.get("ports", ()):
-                if not port.get("hostPort"):
-                    port["hostPort"] = port.get("containerPort", 0)
+    if "resources" in spec:
+        round_to_milli(spec["resources"].get("limits"))
+        round_to_milli(spec["resources"].get("requests"))
 
 
 def pod(obj: Json) -> None:
@@ -183,6 +181,11 @@ def pod(obj: Json) -> None:
         _pod_level_requests(spec)
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
+    if spec.get("hostNetwork"):
+        for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+            for port in container.get("ports", ()):
+                if not port.get("hostPort"):
+                    port["hostPort"] = port.get("containerPort", 0)
     obj.setdefault("status", {})
 
 

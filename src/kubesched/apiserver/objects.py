@@ -11,10 +11,11 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kubesched.apiserver import admission, codec, strategy, validation, validation_kinds
+from kubesched.apiserver import admission, codec, strategy, validation_kinds, validation_metadata
 from kubesched.apiserver.defaulting import apply_defaults
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.ownership import Ownership, Writer
+from kubesched.apiserver.preconditions import Preconditions, check_preconditions
 from kubesched.apiserver.requests import Request
 from kubesched.apiserver.status import (
     ApiError,
@@ -23,7 +24,6 @@ from kubesched.apiserver.status import (
     conflict,
     field_invalid,
     invalid,
-    precondition_failed,
 )
 from kubesched.apiserver.store import Store, Stored
 
@@ -47,13 +47,13 @@ class Objects:
 
     # bodies ----------------------------------------------------------------------------------------
 
-    def read(self, request: Request, resource: Resource, options: str) -> Json:
+    def read(self, request: Request, resource: Resource) -> Json:
         """Decode, check and clean the body of a create or update."""
         if resource.is_custom:
-            mode = codec.field_validation(request.query, options)
+            mode = codec.field_validation(request.query)
             obj: Json = resource.definition.read(request, mode)
             return obj
-        return codec.read_resource(request, resource, options)
+        return codec.read_resource(request, resource)
 
     def clean_patched(self, request: Request, resource: Resource, patched: Json, strict: str) -> Json:
         """Check and clean what a patch made of an object; faults are the patch's."""
@@ -108,7 +108,8 @@ class Objects:
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = self.store.generate_name(resource.storage, namespace, meta["generateName"])
         if resource.is_custom:
-            self._refuse(resource, obj, validation.metadata(resource, meta) + resource.definition.problems(obj, None))
+            problems = resource.definition.problems(obj, None)
+            self._refuse(resource, obj, validation_metadata.created(resource, meta) + problems)
         else:
             strategy.prepare_create(resource, obj, self.now())
             self._refuse(resource, obj, validation_kinds.created(resource, obj))
@@ -175,7 +176,7 @@ class Objects:
     ) -> Stored:
         """Store a new version of an object that has been read (or patched and cleaned)."""
         meta = self._place(resource, obj, old.namespace, old.name)
-        self._check_identity(resource, old, meta, patched)
+        self._check_identity(resource, old, meta, patched=patched, dry_run=dry_run)
         # Defaults first: what preparation takes over from the stored object is not ours to change.
         if resource.is_custom:
             resource.definition.fill(obj)
@@ -184,10 +185,12 @@ class Objects:
         obj = self.ownership.changed(resource, obj, self.view(resource, old), subresource, writer)
         if resource.conversion is not None:
             obj = resource.conversion.to_stored(obj)
+        errors: list[FieldError]
         if subresource in ("status", "approval"):
             strategy.prepare_status(resource, obj, old.obj, self.now())
             if resource.is_custom:
-                errors = resource.definition.problems(obj, old.obj)
+                errors = validation_metadata.changed(resource, obj["metadata"], old.obj["metadata"], "status")
+                errors += resource.definition.problems(obj, old.obj)
             else:
                 errors = validation_kinds.status_changed(resource, obj, old.obj)
         else:
@@ -206,11 +209,11 @@ class Objects:
             dry_run=dry_run,
         )
 
-    def _change(self, resource: Resource, obj: Json, old: Json, subresource: str) -> Sequence[FieldError]:
+    def _change(self, resource: Resource, obj: Json, old: Json, subresource: str) -> list[FieldError]:
         """Prepare, admit and validate a change through the main resource."""
         strategy.prepare_update(resource, obj, old)
         if resource.is_custom:
-            errors: list[FieldError] = validation.metadata(resource, obj["metadata"], old["metadata"])
+            errors: list[FieldError] = validation_metadata.changed(resource, obj["metadata"], old["metadata"])
             errors += resource.definition.problems(obj, old)
             return errors
         admission.admit_update(self.store, self.rules, resource, obj, old)
@@ -220,14 +223,14 @@ class Objects:
         """A stored object in the version of this resource."""
         return stored.obj if resource.conversion is None else resource.conversion.from_stored(stored.obj)
 
-    def _check_identity(self, resource: Resource, old: Stored, meta: Json, patched: bool) -> None:
-        """Refuse to write over another object or another version than the client saw."""
+    def _check_identity(self, resource: Resource, old: Stored, meta: Json, *, patched: bool, dry_run: bool) -> None:
+        """Refuse to write over another object or another version than the client saw.
+
+        A patch is made of the object as it is: if it says another uid, that is a change, and no good one.
+        """
         uid, version = meta.get("uid", ""), meta.get("resourceVersion", "")
-        if uid and uid != old.uid:
-            if patched:
-                error = field_invalid("metadata.uid", uid, "field is immutable")
-                raise invalid(resource.group, resource.kind, old.name, [error])
-            raise precondition_failed(resource.storage, old.namespace, old.name, "UID", uid, old.uid)
+        if uid and uid != old.uid and not patched:
+            check_preconditions(resource.storage, old, Preconditions(uid=uid), dry_run=dry_run)
         if version in ("", "0"):
             if not resource.unconditional:
                 error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")

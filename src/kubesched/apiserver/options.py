@@ -50,13 +50,6 @@ class WriteOptions:
         return Writer(self.manager, self.named)
 
 
-def _dry_run(query: Query, kind: str) -> bool:
-    values = query.all("dryRun")
-    if values and any(value != "All" for value in values):
-        raise invalid_options(kind, [field_not_supported("dryRun", values, ["All"])])
-    return bool(values)
-
-
 def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
     """Read and check the options of a write; kind is "CreateOptions", "UpdateOptions" or "PatchOptions"."""
     query = request.query
@@ -76,9 +69,15 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         errors.append(field_too_long("fieldManager", MANAGER_MAX))
     if any(not character.isprintable() for character in manager):
         errors.append(field_invalid("fieldManager", manager, "should only contain printable characters"))
+    dry_run = query.all("dryRun")
+    if any(value != "All" for value in dry_run):
+        errors.append(field_not_supported("dryRun", dry_run, ["All"]))
+    mode = query.get("fieldValidation")
+    if mode not in codec.FIELD_VALIDATION:
+        errors.append(field_not_supported("fieldValidation", mode, codec.FIELD_VALIDATION))
     if errors:
         raise invalid_options(kind, errors)
-    return WriteOptions(_dry_run(query, kind), manager or _user_agent(request), bool(force), bool(manager))
+    return WriteOptions(bool(dry_run), manager or _user_agent(request), bool(force), bool(manager))
 
 
 def _user_agent(request: Request) -> str:
@@ -109,6 +108,13 @@ def _label_matcher(text: str) -> Matches | None:
     return lambda obj: selector.matches(obj["metadata"].get("labels") or {})
 
 
+# Kept from kube-apiserver: two kinds say it in their own way.
+_UNKNOWN_LABELS = {
+    "batch.Job": 'field label "{}" not supported for Job',
+    "resource.ResourceSlice": "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
+}
+
+
 def _field_conditions(text: str, resource: Resource) -> list[tuple[tuple[str, ...], str, str, bool]]:
     """(path, value when absent, wanted value, whether it must be equal) of every requirement."""
     try:
@@ -125,11 +131,9 @@ def _field_conditions(text: str, resource: Resource) -> list[tuple[tuple[str, ..
             path, absent = tuple(field.split(".")), ""
         elif field in resource.field_labels:
             path, absent = resource.field_labels[field]
-        elif resource.field_labels and not resource.is_custom:
-            raise bad_request(f"field label not supported: {field}")
+        elif resource.field_labels or resource.is_custom:
+            raise bad_request(_UNKNOWN_LABELS.get(resource.shape, "field label not supported: {}").format(field))
         else:
-            if resource.is_custom:
-                raise bad_request(f"field label not supported: {field}")
             known = ", ".join(f'"{name}"' for name in names)
             raise bad_request(f'"{field}" is not a known field selector: only {known}')
         conditions.append((path, absent, requirement.value, requirement.equal))

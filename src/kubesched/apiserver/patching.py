@@ -90,7 +90,7 @@ def patch(objects: Objects, request: Request, target: Any) -> tuple[Stored, bool
     resource: Resource = target.resource
     kind = patch_type(request, resource)
     options = write_options(request, "PatchOptions", apply=kind == APPLY_PATCH)
-    strict = codec.field_validation(request.query, "PatchOptions")
+    strict = codec.field_validation(request.query)
     old = objects.store.find(resource.storage, target.place, target.name)
     if kind == APPLY_PATCH:
         return _applied(objects, request, target, read_patch(request, kind), old, options, strict)

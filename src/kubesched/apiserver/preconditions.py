@@ -20,14 +20,15 @@ class Preconditions:
     resource_version: str | None = None
 
 
-def check_preconditions(resource: str, current: Stored, wanted: Preconditions) -> None:
+def check_preconditions(resource: str, current: Stored, wanted: Preconditions, *, dry_run: bool = False) -> None:
     """Refuse with 409 in the words of the storage, as bindings and updates do."""
     for what, demand, found in (
         ("UID", wanted.uid, current.uid),
         ("ResourceVersion", wanted.resource_version, current.resource_version),
     ):
         if demand is not None and demand != found:
-            raise status.precondition_failed(resource, current.namespace, current.name, what, demand, found)
+            at = (current.namespace, current.name)
+            raise status.precondition_failed(resource, *at, what, demand, found, dry_run=dry_run)
 
 
 def check_delete_preconditions(resource: str, current: Stored, wanted: Preconditions) -> None:

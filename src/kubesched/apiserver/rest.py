@@ -203,7 +203,7 @@ class Rest:
 
     def create(self, request: Request, target: Target) -> Response:
         options = write_options(request, "CreateOptions")
-        obj = self.objects.read(request, target.resource, "CreateOptions")
+        obj = self.objects.read(request, target.resource)
         return self._created(request, target, obj, options)
 
     def _created(self, request: Request, target: Target, obj: Json, options: WriteOptions) -> Response:
@@ -215,7 +215,7 @@ class Rest:
     def update(self, request: Request, target: Target) -> Response:
         resource = target.resource
         options = write_options(request, "UpdateOptions")
-        obj = self.objects.read(request, resource, "UpdateOptions")
+        obj = self.objects.read(request, resource)
         old = self.store.find(resource.storage, target.place, target.name)
         if old is None:
             if not resource.create_on_update or target.subresource:

@@ -60,7 +60,7 @@ def show(resource: Resource, stored: Stored) -> Response:
 def update(objects: Objects, request: Request, resource: Resource, stored: Stored) -> Response:
     """PUT a Scale."""
     options = write_options(request, "UpdateOptions")
-    mode = codec.field_validation(request.query, "UpdateOptions")
+    mode = codec.field_validation(request.query)
     scale = codec.read_object(request, GROUP_VERSION, KIND, SHAPE, mode)
     return _apply(objects, resource, stored, scale, options)
 
@@ -69,7 +69,7 @@ def patch(objects: Objects, request: Request, resource: Resource, stored: Stored
     """PATCH a Scale."""
     kind = patching.patch_type(request, resource)
     options = write_options(request, "PatchOptions", apply=kind == patching.APPLY_PATCH)
-    mode = codec.field_validation(request.query, "PatchOptions")
+    mode = codec.field_validation(request.query)
     change = patching.read_patch(request, kind)
     if kind == patching.APPLY_PATCH:
         kind = patching.MERGE_PATCH

@@ -7,7 +7,8 @@ protobuf decoder (numbers), OpenAPI and explain (names and types), patches (merg
 A line of schema.txt: ` <protobuf number> <name> <type> <marks>`; the name + marks an inlined struct.  Types: string,
 bool, int32, int64, float64, bytes, the scalars of apimachinery (Quantity, Time …), `package.Struct`, with `*`, `[]`
 and `{}` (a map) before. Marks: e omitted when empty, z also when a zero struct, r required, map=keys / set / atomic
-for lists, whole for maps and structs replaced as one, merge=key and retain for strategic merge patches.
+for lists, whole for maps and structs replaced as one, merge=key and retain for strategic merge patches, go= the name
+that a type has in Go and that its errors therefore speak of.
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ SCALARS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The type of a field: base inside containers, outermost first ("[]" a list, "{}" a map)."""
+    """The type of a field: base inside containers, outermost first ("[]" a list, "{}" a map).
+
+    named: how Go spells it where scalars, lists or maps in it have names of their own, "[]v1.FinalizerName".
+    """
 
     base: str
     containers: tuple[str, ...] = ()
     pointer: bool = False
+    named: str = ""
 
     @property
     def is_struct(self) -> bool:
@@ -42,14 +47,18 @@ class Type:
 
     @property
     def element(self) -> Type:
-        return Type(self.base, self.containers[1:])
+        head = "[]" if self.containers[0] == "[]" else self.named.partition("]")[0] + "]"
+        return Type(self.base, self.containers[1:], named=self.named[len(head) :] if head in self.named else "")
 
     @property
     def go(self) -> str:
         """The type as Go spells it in error messages."""
-        if (self.base, self.containers) == ("quantity", ("{}",)):
-            return "v1.ResourceList"
-        base = f"v1.{self.base.split('.')[1]}" if self.is_struct else _GO_NAMES.get(self.base, self.base)
+        if self.named:
+            return self.named
+        if self.is_struct:
+            base = ".".join(shape(self.base).openapi.rsplit(".", 2)[1:])
+        else:
+            base = _GO_NAMES.get(self.base, self.base)
         return "".join("[]" if c == "[]" else "map[string]" for c in self.containers) + base
 
 
@@ -93,7 +102,7 @@ class Shape:
     whole: bool = False
 
 
-def _parse_type(text: str, alias: str) -> Type:
+def _parse_type(text: str, alias: str, named: str) -> Type:
     pointer = text.startswith("*")
     text = text.removeprefix("*")
     containers: list[str] = []
@@ -102,7 +111,7 @@ def _parse_type(text: str, alias: str) -> Type:
         text = text[2:].removeprefix("*")
     if text not in SCALARS and "." not in text:
         text = f"{alias}.{text}"
-    return Type(text, tuple(containers), pointer)
+    return Type(text, tuple(containers), pointer, named)
 
 
 def _parse_field(line: str, alias: str) -> Field:
@@ -110,10 +119,11 @@ def _parse_field(line: str, alias: str) -> Field:
     listed = next((m[4:] for m in marks if m.startswith("map=")), None)
     merge = next((m[6:] for m in marks if m.startswith("merge=")), None)
     plain = next((m for m in marks if m in ("set", "atomic")), "")
+    named = next((m[3:] for m in marks if m.startswith("go=")), "")
     return Field(
         name=name,
         number=int(number),
-        type=_parse_type(kind, alias),
+        type=_parse_type(kind, alias, named),
         omitempty="e" in marks,
         omitzero="z" in marks,
         required="r" in marks,

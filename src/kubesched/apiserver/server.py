@@ -317,7 +317,7 @@ class ApiServer:
 
     def _create_binding(self, request: Request, target: Target) -> Response:
         options = write_options(request, "CreateOptions")
-        binding = codec.read_resource(request, target.resource, "CreateOptions")
+        binding = codec.read_resource(request, target.resource)
         meta = binding.get("metadata") or {}
         meta.pop("uid", None)  # kept from kube-apiserver: by this door a binding is not fenced by the uid
         name = meta.get("name", "")
@@ -325,13 +325,13 @@ class ApiServer:
 
     def _bind(self, request: Request, namespace: str, name: str, kind: str, group_version: str, shape: str) -> Response:
         options = write_options(request, "CreateOptions")
-        mode = codec.field_validation(request.query, "CreateOptions")
+        mode = codec.field_validation(request.query)
         binding = codec.read_object(request, group_version, kind, shape, mode)
         return json_response(bind(self.objects, namespace, name, binding, dry_run=options.dry_run), 201)
 
     def _evict(self, request: Request, target: Target) -> Response:
         options = write_options(request, "CreateOptions")
-        mode = codec.field_validation(request.query, "CreateOptions")
+        mode = codec.field_validation(request.query)
         eviction = codec.read_object(request, "policy/v1", "Eviction", "policy.Eviction", mode)
         found = evict(self.objects, target.place, target.name, eviction, dry_run=options.dry_run)
         return json_response(found, 201)
@@ -356,7 +356,7 @@ class ApiServer:
     def _finalize(self, request: Request, target: Target) -> Response:
         """Take a namespace's own finalizers off; without any it goes, if it was to go."""
         options = write_options(request, "UpdateOptions")
-        obj = self.objects.read(request, target.resource, "UpdateOptions")
+        obj = self.objects.read(request, target.resource)
         finalizers = (obj.get("spec") or {}).get("finalizers")
         old = self.rest.find(target)
 

@@ -363,9 +363,13 @@ def registry_key(resource: str, namespace: str, name: str) -> str:
     return "/".join(part for part in ("/registry", folder, namespace, name) if part)
 
 
-def precondition_failed(resource: str, namespace: str, name: str, what: str, wanted: str, found: str) -> ApiError:
+def precondition_failed(
+    resource: str, namespace: str, name: str, what: str, wanted: str, found: str, *, dry_run: bool = False
+) -> ApiError:
     """A write was fenced by UID or ResourceVersion and the stored object is another."""
     key = registry_key(resource, namespace, name)
+    if dry_run:  # kept from kube-apiserver: what is not written has no place in etcd, only one in the registry
+        key = key.removeprefix("/registry")
     return conflict(
         resource,
         name,

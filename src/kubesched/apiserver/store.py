@@ -381,7 +381,7 @@ class Store:
         """
         current = self.get(resource, namespace, name)
         if preconditions is not None:
-            check_preconditions(resource, current, preconditions)
+            check_preconditions(resource, current, preconditions, dry_run=dry_run)
         return self._replace(resource, current, change(current.obj), bump, removable, dry_run)
 
     def _replace(

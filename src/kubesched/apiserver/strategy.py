@@ -91,8 +91,17 @@ def prepare_status(resource: Resource, obj: Json, old: Json, now: int) -> None:
     if resource.shape == "core.Pod":
         _pod_status(obj, old, now)
     elif resource.shape == "core.PersistentVolume":
-        if obj["status"].get("phase") != old.get("status", {}).get("phase"):
-            obj["status"]["lastPhaseTransitionTime"] = format_rfc3339(Instant(now))
+        _phase_time(obj["status"], old.get("status") or {}, now)
+
+
+def _phase_time(status: Json, was: Json, now: int) -> None:
+    """When a volume's phase changed, unless whoever says so knows better."""
+    field, before = "lastPhaseTransitionTime", was.get("lastPhaseTransitionTime")
+    if status.get("phase") == was.get("phase"):
+        if before is not None:
+            status.setdefault(field, before)
+    elif status.get(field) in (None, before):
+        status[field] = format_rfc3339(Instant(now))
 
 
 def _keep(obj: Json, old: Json, field: str) -> None:

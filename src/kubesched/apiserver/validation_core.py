@@ -17,7 +17,6 @@ from kubesched.apiserver.status import (
     field_required,
 )
 from kubesched.apiserver.validation import (
-    STANDARD_FINALIZERS,
     Check,
     CheckChange,
     Errors,
@@ -27,6 +26,7 @@ from kubesched.apiserver.validation import (
     labels,
     one_of,
 )
+from kubesched.apiserver.validation_metadata import STANDARD_FINALIZERS
 
 _CONFIG_KEY_RULE = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
@@ -73,11 +73,15 @@ def _node_amounts(amounts: Json, at: str) -> Errors:
     return errors
 
 
+def _node_resources(obj: Json) -> Errors:
+    status = obj.get("status") or {}
+    errors = _node_amounts(status.get("capacity") or {}, "status.capacity")
+    return errors + _node_amounts(status.get("allocatable") or {}, "status.allocatable")
+
+
 def _node(obj: Json) -> Errors:
-    spec, status = obj["spec"], obj.get("status") or {}
-    errors = _taints(spec.get("taints") or (), "metadata.taints")
-    errors += _node_amounts(status.get("capacity") or {}, "status.capacity")
-    errors += _node_amounts(status.get("allocatable") or {}, "status.allocatable")
+    spec = obj["spec"]
+    errors = _taints(spec.get("taints") or (), "metadata.taints") + _node_resources(obj)
     for index, block in enumerate(spec.get("podCIDRs") or ()):
         address, slash, prefix = block.partition("/")
         if not (slash and prefix.isdigit() and re.fullmatch("[0-9a-fA-F.:]+", address)):
@@ -87,8 +91,12 @@ def _node(obj: Json) -> Errors:
 
 
 def _node_update(obj: Json, old: Json) -> Errors:
-    # Kept from kube-apiserver: an update looks at the taints twice.
-    errors = _node(obj) + _taints(obj["spec"].get("taints") or (), "metadata.taints")
+    return _node(obj) + _node_change(obj, old)
+
+
+def _node_change(obj: Json, old: Json) -> Errors:
+    """Kept from kube-apiserver: the look at a change repeats much of what is looked at in any node."""
+    errors = _node_resources(obj)
     new, was = obj["spec"], old["spec"]
     if was.get("podCIDRs") and new.get("podCIDRs") != was["podCIDRs"]:
         errors.append(field_forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
@@ -96,11 +104,7 @@ def _node_update(obj: Json, old: Json) -> Errors:
         errors.append(
             field_forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid')
         )
-    return errors
-
-
-def _node_status(obj: Json, old: Json) -> Errors:
-    return _node(obj)
+    return errors + _taints(new.get("taints") or (), "metadata.taints")
 
 
 def _namespace(obj: Json) -> Errors:
@@ -196,8 +200,14 @@ def _service(obj: Json) -> Errors:
 def _service_update(obj: Json, old: Json) -> Errors:
     new, was = obj["spec"], old["spec"]
     errors: Errors = []
-    if was.get("type") == new.get("type") != "ExternalName" and was.get("clusterIP"):
-        errors += immutable(obj, old, "spec.clusterIP")
+    outside = "ExternalName" in (new.get("type"), was.get("type"))
+    if not outside and new.get("clusterIP", "") != was.get("clusterIP", ""):
+        addresses = [new["clusterIP"]] if new.get("clusterIP") else []
+        if not addresses:
+            why = "primary clusterIP can not be unset"
+            errors.append(field_invalid("spec.clusterIPs[0]", None, why))
+        elif was.get("clusterIP"):
+            errors.append(field_invalid("spec.clusterIPs[0]", addresses, "may not change once set"))
     return errors + _service(obj)
 
 
@@ -218,4 +228,4 @@ UPDATE: dict[str, CheckChange] = {
     "core.Service": _service_update,
 }
 
-STATUS: dict[str, CheckChange] = {"core.Node": _node_status}
+STATUS: dict[str, CheckChange] = {"core.Node": _node_change}

@@ -12,6 +12,7 @@ from kubesched.apiserver import (
     crd_rules,
     validation_core,
     validation_device,
+    validation_metadata,
     validation_pod,
     validation_pod_change,
     validation_policy,
@@ -19,21 +20,27 @@ from kubesched.apiserver import (
     validation_workload,
 )
 from kubesched.apiserver.kinds import Resource
-from kubesched.apiserver.validation import Check, CheckChange, Errors, metadata
+from kubesched.apiserver.validation import Check, CheckChange, Errors
 
 Json = dict[str, Any]
 
 
+# Kept from kube-apiserver: their metadata are looked at when all else is well.
+_METADATA_LAST = ("policy.PodDisruptionBudget",)
+
+
 def created(resource: Resource, obj: Json) -> Errors:
     """Faults of a new object."""
-    errors = metadata(resource, obj["metadata"])
     check = CREATE.get(resource.shape)
-    return errors + check(obj) if check is not None else errors
+    found = check(obj) if check is not None else []
+    if found and resource.shape in _METADATA_LAST:
+        return found
+    return validation_metadata.created(resource, obj["metadata"]) + found
 
 
 def updated(resource: Resource, obj: Json, old: Json, subresource: str = "") -> Errors:
     """Faults of a changed object, and of the change."""
-    errors = metadata(resource, obj["metadata"], old["metadata"])
+    errors = validation_metadata.changed(resource, obj["metadata"], old["metadata"], subresource)
     update = DOORS.get((resource.shape, subresource)) or UPDATE.get(resource.shape)
     if update is not None:
         return errors + update(obj, old)
@@ -43,7 +50,7 @@ def updated(resource: Resource, obj: Json, old: Json, subresource: str = "") -> 
 
 def status_changed(resource: Resource, obj: Json, old: Json) -> Errors:
     """Faults of a change through /status."""
-    errors = metadata(resource, obj["metadata"], old["metadata"])
+    errors = validation_metadata.changed(resource, obj["metadata"], old["metadata"], "status")
     check = STATUS.get(resource.shape)
     return errors + check(obj, old) if check is not None else errors
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kubesched.api.names import check_dns1123_label, check_dns1123_subdomain, check_label_value, check_qualified_name
 from kubesched.apiserver.status import (
     field_duplicate,
@@ -10,7 +12,6 @@ from kubesched.apiserver.status import (
     field_not_supported,
     field_required,
 )
-from kubesched.apiserver.strategy import affinity_terms
 from kubesched.apiserver.validation import Errors, Json, each, faults, label_selector
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -156,41 +157,36 @@ def _pod_term(term: Json, at: str) -> Errors:
     if not key:
         errors.append(field_required(f"{at}.topologyKey", "can not be empty"))
     errors += [field_invalid(f"{at}.topologyKey", key, fault) for fault in faults(check_qualified_name(key))]
-    mismatched = term.get("mismatchLabelKeys", ())
-    for index, label in enumerate(term.get("matchLabelKeys", ())):
-        if label in mismatched:
-            why = "exists in both matchLabelKeys and mismatchLabelKeys"
-            errors.append(field_invalid(f"{at}.matchLabelKeys[{index}]", label, why))
-    if (term.get("matchLabelKeys") or mismatched) and term.get("labelSelector") is None:
-        for name in ("matchLabelKeys", "mismatchLabelKeys"):
-            if term.get(name):
-                why = "must not be specified when labelSelector is not set"
-                errors.append(field_forbidden(f"{at}.{name}", why))
-    return errors
+    return errors + _label_keys(term, at, ("matchLabelKeys", "mismatchLabelKeys"))
 
 
-def match_label_keys(spec: Json) -> Errors:
-    """Keys that a selector already speaks of may not be merged into it.
+def _label_keys(term: Json, at: str, fields: Sequence[str]) -> Errors:
+    """Faults of keys whose values a pod's own labels give to a selector.
 
-    The merge has happened when this runs (strategy), so one mention of a key is the merged one.
+    In a pod they are merged into the selector by now (strategy), in a template they are not.  The selector may not have
+    spoken of such a key before: two mentions of it are one too many.
     """
     errors: Errors = []
-    terms = [
-        (constraint, f"spec.topologySpreadConstraints[{index}]")
-        for index, constraint in enumerate(spec.get("topologySpreadConstraints", ()))
-    ]
-    terms += [(term, "spec.affinity") for term in affinity_terms(spec)]
-    for term, at in terms:
-        selector = term.get("labelSelector")
-        if selector is None:
-            continue
-        given = [*selector.get("matchLabels", ()), *(one.get("key") for one in selector.get("matchExpressions", ()))]
-        for field in ("matchLabelKeys", "mismatchLabelKeys"):
-            for index, key in enumerate(term.get(field, ())):
-                if given.count(key) > 1:
-                    errors.append(
-                        field_invalid(f"{at}[{index}]", key, "exists in both matchLabelKeys and labelSelector")
-                    )
+    selector, matched = term.get("labelSelector"), term.get("matchLabelKeys") or ()
+    for field in fields:
+        keys = term.get(field) or ()
+        if keys and selector is None:
+            errors.append(field_forbidden(f"{at}.{field}", "must not be specified when labelSelector is not set"))
+        elif keys:
+            for index, key in enumerate(keys):
+                bad = faults(check_qualified_name(key))
+                errors += [field_invalid(f"{at}.{field}[{index}]", key, fault) for fault in bad]
+    mentioned = set((selector or {}).get("matchLabels") or ())
+    for one in (selector or {}).get("matchExpressions") or ():
+        key = one.get("key", "")
+        if key in matched and key in mentioned:
+            why = "exists in both matchLabelKeys and labelSelector"
+            errors.append(field_invalid(f"{at}[{len(matched) - 1 - matched[::-1].index(key)}]", key, why))
+        mentioned.add(key)
+    for index, key in enumerate(matched):
+        if key in (term.get("mismatchLabelKeys") or ()):
+            why = "exists in both matchLabelKeys and mismatchLabelKeys"
+            errors.append(field_invalid(f"{at}.matchLabelKeys[{index}]", key, why))
     return errors
 
 
@@ -205,8 +201,6 @@ def spread(constraints: list[Json], at: str) -> Errors:
             errors.append(field_invalid(f"{where}.maxSkew", skew, "must be greater than zero"))
         if not key:
             errors.append(field_required(f"{where}.topologyKey", "can not be empty"))
-        else:
-            errors += each(f"{where}.topologyKey", key, check_qualified_name)
         if unsatisfiable not in _UNSATISFIABLE:
             errors.append(field_not_supported(f"{where}.whenUnsatisfiable", unsatisfiable, _UNSATISFIABLE))
         if (key, unsatisfiable) in pairs[index + 1 :]:
@@ -222,9 +216,7 @@ def spread(constraints: list[Json], at: str) -> Errors:
         for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if constraint.get(policy) not in (None, "Honor", "Ignore"):
                 errors.append(field_not_supported(f"{where}.{policy}", constraint[policy], ("Honor", "Ignore")))
-        if constraint.get("matchLabelKeys") and constraint.get("labelSelector") is None:
-            why = "must not be specified when labelSelector is not set"
-            errors.append(field_forbidden(f"{where}.matchLabelKeys", why))
+        errors += _label_keys({**constraint, "mismatchLabelKeys": ()}, where, ("matchLabelKeys",))
         errors += label_selector(constraint.get("labelSelector"), f"{where}.labelSelector")
     return errors
 

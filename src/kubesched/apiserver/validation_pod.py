@@ -51,7 +51,6 @@ def pod(obj: Json) -> Errors:
     spec = obj["spec"]
     if spec.get("schedulingGates") and spec.get("nodeName"):
         errors.append(field_forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
-    errors += validation_placement.match_label_keys(spec)
     return errors
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kubesched.api.names import check_dns1123_subdomain
 from kubesched.apiserver.schema import shape
 from kubesched.apiserver.status import (
@@ -11,9 +13,10 @@ from kubesched.apiserver.status import (
 )
 from kubesched.apiserver.strategy import qos_class
 from kubesched.apiserver.validation import Errors, Json, each
-from kubesched.apiserver.validation_placement import REQUIRED
+from kubesched.apiserver.validation_placement import REQUIRED, tolerations
 from kubesched.apiserver.validation_pod import pod_spec
 
+_DEADLINE_MAX = 2**31 - 1
 UPDATABLE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` "
     "(only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
@@ -30,7 +33,11 @@ def pod_update(obj: Json, old: Json) -> Errors:
     for field in ("containers", "initContainers"):
         if len(new.get(field) or ()) != len(was.get(field) or ()):
             return [*errors, field_forbidden(f"spec.{field}", "pod updates may not add or remove containers")]
-    errors += _deadline(new, was)
+        errors += _images(new.get(field) or (), f"spec.{field}")
+    final, deadline = _deadline(new, was)
+    errors += deadline
+    if final:
+        return errors
     errors += _only_added_tolerations(new.get("tolerations") or [], was.get("tolerations") or [])
     errors += _only_removed_gates(new, was)
     munged = {**new}
@@ -69,15 +76,30 @@ def diff(was: Json, munged: Json) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _deadline(new: Json, was: Json) -> Errors:
+def _images(containers: Sequence[Json], at: str) -> Errors:
+    """Kept from kube-apiserver: of a changed pod the images are looked at once more, and more closely."""
+    errors: Errors = []
+    for index, container in enumerate(containers):
+        image = container.get("image", "")
+        if not image:
+            errors.append(field_required(f"{at}[{index}].image"))
+        if image.strip() != image:
+            errors.append(field_invalid(f"{at}[{index}].image", image, "must not have leading or trailing whitespace"))
+    return errors
+
+
+def _deadline(new: Json, was: Json) -> tuple[bool, Errors]:
+    """Faults of a changed deadline, and whether with them there is no more to say."""
     at = "spec.activeDeadlineSeconds"
     deadline, before = new.get("activeDeadlineSeconds"), was.get("activeDeadlineSeconds")
     if deadline is None:
         why = "must not update from a positive integer to nil value"
-        return [field_invalid(at, None, why)] if before is not None else []
+        return False, [field_invalid(at, None, why)] if before is not None else []
+    if not 0 <= deadline <= _DEADLINE_MAX:
+        return True, [field_invalid(at, deadline, f"must be between 0 and {_DEADLINE_MAX}, inclusive")]
     if before is not None and before < deadline:
-        return [field_invalid(at, deadline, "must be less than or equal to previous value")]
-    return []
+        return True, [field_invalid(at, deadline, "must be less than or equal to previous value")]
+    return False, []
 
 
 def _only_added_tolerations(new: list[Json], was: list[Json]) -> Errors:
@@ -86,7 +108,7 @@ def _only_added_tolerations(new: list[Json], was: list[Json]) -> Errors:
 
     kept = [core(toleration) for toleration in new]
     if all(core(toleration) in kept for toleration in was):
-        return []
+        return tolerations(new, "spec.tolerations")  # kept from kube-apiserver: for the second time
     return [field_forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
 
 

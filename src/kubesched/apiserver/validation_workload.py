@@ -229,25 +229,47 @@ def _stateful_set_update(obj: Json, old: Json) -> Errors:
 
 
 def _job_update(obj: Json, old: Json) -> Errors:
-    errors = _job(obj)
-    new, was = obj["spec"], old["spec"]
-    for field in ("completions", "selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"):
-        elastic = field == "completions" and was.get("completionMode") == "Indexed"
-        if elastic and new.get("completions") == new.get("parallelism"):
-            continue
+    """Kept from kube-apiserver: the spec of a changed job is looked at twice."""
+    errors = _job(obj) * 2 + _completions(obj, old)
+    for field in ("selector", *_JOB_FIXED):
         errors += immutable(obj, old, f"spec.{field}")
-    placed = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
-    held, counted = was.get("suspend"), (old.get("status") or {}).get("startTime")
-    if new.get("template") != was.get("template"):
-        if not (held and not counted and _without(new["template"], placed) == _without(was["template"], placed)):
-            errors.append(field_invalid("spec.template", new["template"], "field is immutable"))
-    return errors
+    return errors + _job_template(obj["spec"], old)
 
 
-def _without(found: Json, fields: Sequence[str]) -> Json:
-    spec = {key: value for key, value in found.get("spec", {}).items() if key not in fields}
-    meta = {k: v for k, v in found.get("metadata", {}).items() if k not in ("labels", "annotations")}
-    return {**found, "spec": spec, "metadata": meta}
+_JOB_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+
+
+def _completions(obj: Json, old: Json) -> Errors:
+    new = obj["spec"]
+    wanted = new.get("completions")
+    if new.get("completionMode") != "Indexed":
+        return immutable(obj, old, "spec.completions")
+    if wanted in (None, old["spec"].get("completions"), new.get("parallelism")):
+        return []
+    return [field_invalid("spec.completions", wanted, "can only be modified in tandem with spec.parallelism")]
+
+
+def _job_template(new: Json, old: Json) -> Errors:
+    """The template stays; of a job that waits, where its pods may go and what they ask for may change."""
+    was, status = old["spec"], old.get("status") or {}
+    wanted, before = new.get("template") or {}, was.get("template") or {}
+    conditions = status.get("conditions") or ()
+    stopped = any(one.get("type") == "Suspended" and one.get("status") == "True" for one in conditions)
+    if not (was.get("suspend") and (stopped or not status.get("startTime")) and not status.get("active")):
+        return [] if wanted == before else [field_invalid("spec.template", wanted, "field is immutable")]
+    spec, kept = wanted.get("spec") or {}, before.get("spec") or {}
+    if _fixed_of_waiting(spec) == _fixed_of_waiting(kept):
+        return []
+    return [field_invalid("spec.template.spec", spec, "field is immutable")]
+
+
+def _fixed_of_waiting(spec: Json) -> Json:
+    """What of a pod spec stays even while its job waits."""
+    fixed = {k: v for k, v in spec.items() if k not in ("nodeSelector", "tolerations", "schedulingGates", "affinity")}
+    affinity = {k: v for k, v in (spec.get("affinity") or {}).items() if k != "nodeAffinity"}
+    for field in ("containers", "initContainers"):
+        fixed[field] = [{k: v for k, v in one.items() if k != "resources"} for one in spec.get(field) or ()]
+    return {**fixed, "affinity": affinity}
 
 
 # ── who checks what ──────────────────────────────────────────────────────────────────────────────────────────
