@@ -450,6 +450,7 @@ _CREATE: dict[str, tuple[Callable[[Store, Rules, Json], None], ...]] = {
     "core.Node": (_node_not_ready,),
     "core.PersistentVolumeClaim": (_protect("kubernetes.io/pvc-protection"), _default_storage_class),
     "core.PersistentVolume": (_protect("kubernetes.io/pv-protection"),),
+    "storage.VolumeAttributesClass": (_protect("kubernetes.io/vac-protection"),),
     "schedulingalpha.PodGroup": (
         _pod_group_priority,
         _workload_of_group,

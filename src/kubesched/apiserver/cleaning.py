@@ -291,10 +291,11 @@ def _property(field: Field) -> Clean | None:
     zero = _ZERO.get(kind.base)
     scalar = not container and not kind.pointer and not kind.is_struct
     struct = kind.is_struct and not container and not kind.pointer
+    null = bool(kind.containers) and _is_null_when_missing(field)
 
     def clean(value: Any, found: Found) -> Any:
         if value is None:
-            return {} if struct and not field.omitzero and not one({}, found) else DROP
+            return {} if struct and not field.omitzero and not one({}, found) else None if null else DROP
         new = one(value, found)
         if optional:
             if container and not new:
@@ -308,11 +309,22 @@ def _property(field: Field) -> Clean | None:
     return clean
 
 
+# Required by what their markers say, but nobody insists.
+_REQUIRED_IN_NAME = ("limits", "drivers")
+
+
+def _is_null_when_missing(field: Field) -> bool:
+    """Whether Go prints a list or a map that is not there as null; one that is required is refused, and never printed."""
+    return not field.omitempty and (not field.required or field.name in _REQUIRED_IN_NAME)
+
+
 def _always(fields: Mapping[str, Field]) -> list[tuple[str, Any]]:
     """The fields that Go prints even when nobody set them, with the value it prints (a Shape name for structs)."""
     always: list[tuple[str, Any]] = []
     for field in fields.values():
         kind = field.type
+        if kind.containers and _is_null_when_missing(field):
+            always.append((field.name, None))
         if kind.pointer or kind.containers or field.omitzero:
             continue
         if kind.is_struct or kind.base in ("Time", "MicroTime"):

@@ -102,7 +102,7 @@ def _job(obj: Json) -> None:
     fill(spec, parallelism=1, backoffLimit=2**31 - 1 if "backoffLimitPerIndex" in spec else 6)
     labels = spec["template"].get("metadata", {}).get("labels")
     if labels and not obj["metadata"].get("labels"):
-        obj["metadata"]["labels"] = dict(labels)
+        obj["metadata"]["labels"] = labels
     replacement = "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed"
     fill(spec, completionMode="NonIndexed", suspend=False, podReplacementPolicy=replacement, manualSelector=False)
     _job_spec(spec)
@@ -225,7 +225,7 @@ def _pod_group(obj: Json) -> None:
 
 
 def _device_claim(spec: Json) -> None:
-    for request in spec.get("devices", {}).get("requests", ()):
+    for request in spec.get("devices", {}).get("requests") or ():
         exact = (request["exactly"],) if "exactly" in request else ()
         for one in (*exact, *request.get("firstAvailable", ())):
             fill(one, allocationMode="ExactCount")

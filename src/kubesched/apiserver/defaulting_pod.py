@@ -120,7 +120,7 @@ def _volume(volume: Json) -> None:
     for item in volume.get("downwardAPI", {}).get("items", ()):
         if "fieldRef" in item:
             fill(item["fieldRef"], apiVersion="v1")
-    for source in volume.get("projected", {}).get("sources", ()):
+    for source in volume.get("projected", {}).get("sources") or ():
         if "serviceAccountToken" in source:
             fill(source["serviceAccountToken"], expirationSeconds=3600)
         for item in source.get("downwardAPI", {}).get("items", ()):

@@ -324,9 +324,10 @@ def label_job(obj: Json) -> None:
         "job-name": meta["name"],
     }
     template = spec["template"].setdefault("metadata", {})
+    # A job takes its template's labels when it has none of its own, and these then, too.
+    shared = not meta.get("labels") or meta["labels"] is template.get("labels")
     template["labels"] = {**template.get("labels", {}), **mine}
-    # A job takes its template's labels when it has none of its own.
-    if not meta.get("labels"):
+    if shared:
         meta["labels"] = dict(template["labels"])
     spec.setdefault("selector", {}).setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = meta["uid"]
 

@@ -30,6 +30,7 @@ Check = Callable[[Json], Errors]
 CheckChange = Callable[[Json, Json], Errors]
 
 DRIVER_NAME_MAX = 63
+ANNOTATIONS_BYTES_MAX = 256 * 1024
 
 def faults(sentence: str | None) -> list[str]:
     """The single faults of a sentence of kubesched.api.names."""
@@ -49,6 +50,19 @@ def labels(found: Json, field: str) -> Errors:
             continue
         errors += [field_invalid(field, key, fault) for fault in faults(check_qualified_name(key))]
         errors += [field_invalid(field, value, fault) for fault in faults(check_label_value(value))]
+    return errors
+
+
+def annotation_map(found: Json, field: str) -> Errors:
+    """Faults of an annotation map."""
+    errors: Errors = []
+    size = 0
+    for key, value in found.items():
+        size += len(key) + len(value)
+        if not good_label(key, ""):
+            errors += [field_invalid(field, key, fault) for fault in faults(check_qualified_name(key.lower()))]
+    if size > ANNOTATIONS_BYTES_MAX:
+        errors.append(field_too_long(field, ANNOTATIONS_BYTES_MAX))
     return errors
 
 

@@ -12,10 +12,9 @@ from collections.abc import Callable
 
 from kubesched.api.names import check_dns1123_label, check_dns1123_subdomain, check_qualified_name
 from kubesched.apiserver.kinds import Resource
-from kubesched.apiserver.status import field_forbidden, field_invalid, field_required, field_too_long
-from kubesched.apiserver.validation import Errors, Json, faults, good_label, labels
+from kubesched.apiserver.status import field_forbidden, field_invalid, field_required
+from kubesched.apiserver.validation import Errors, Json, annotation_map, faults, labels
 
-ANNOTATIONS_BYTES_MAX = 256 * 1024
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion", "external-provisioner")
 NameCheck = Callable[[str], str | None]
 
@@ -59,21 +58,19 @@ _ANY_PREFIX = frozenset(("core.ReplicationController", "resource.DeviceClass"))
 
 def created(resource: Resource, meta: Json) -> Errors:
     """Faults of a new object's metadata."""
-    errors = _names(resource, meta) + _shared(meta)
-    if "finalizers" in meta:
-        errors += _finalizers(meta["finalizers"]) + _standard_finalizers(resource, meta["finalizers"])
-    return errors
+    errors = _names(resource, meta) + _shared(meta) + _finalizers(meta)
+    return errors + _standard_finalizers(resource, meta)
 
 
-# Beside the look at every change that all kinds have in common: how often a kind looks at the change once more, and
-# how often at the new metadata as if the object was new.  Of a kind and subresource, else of a kind, else ONCE_MORE.
+# Beside the look at the change, and the one at the new metadata, that all kinds have in common: how often a kind looks at
+# the change once more, and how often at the new metadata as if the object was new.
 _ONCE_MORE = (1, 0)
 _AS_NEW, _BOTH, _NEITHER = (0, 1), (1, 1), (0, 0)
 _LOOKS: dict[tuple[str, str], tuple[int, int]] = {
     **{
         (shape, ""): _BOTH
         for shape in (
-            *("core.Pod", "core.Node", "core.Namespace", "core.ConfigMap", "core.Secret", "core.Service"),
+            *("core.Pod", "core.Node", "core.Namespace", "core.ConfigMap", "core.Secret"),
             *("core.Endpoints", "core.ServiceAccount", "core.PersistentVolumeClaim", "apps.ControllerRevision"),
             *("batch.Job", "networking.Ingress", "node.RuntimeClass", "storage.StorageClass"),
             *("storage.CSIStorageCapacity", "storage.VolumeAttributesClass", "resource.DeviceClass"),
@@ -97,9 +94,9 @@ def changed(resource: Resource, meta: Json, old: Json, subresource: str = "") ->
     """Faults of a changed object's metadata, and of the change."""
     door = subresource if subresource == "status" else ""
     again, as_new = _LOOKS.get((resource.shape, door), _ONCE_MORE)
-    change = [*_change(meta, old), *_shared(meta)]
-    standard = _standard_finalizers(resource, meta["finalizers"]) if "finalizers" in meta else []
-    errors = change * (1 + again) + standard * again
+    change, shared = _change(meta, old), _shared(meta)
+    errors = change * (1 + again) + shared * (2 + again) + _finalizers(meta)
+    errors += _standard_finalizers(resource, meta) * again
     return errors + created(resource, meta) * as_new if as_new else errors
 
 
@@ -137,21 +134,9 @@ def _shared(meta: Json) -> Errors:
     if "labels" in meta:
         errors += labels(meta["labels"], "metadata.labels")
     if "annotations" in meta:
-        errors += _annotations(meta["annotations"], "metadata.annotations")
+        errors += annotation_map(meta["annotations"], "metadata.annotations")
     if "ownerReferences" in meta:
         errors += _owners(meta["ownerReferences"])
-    return errors
-
-
-def _annotations(found: Json, field: str) -> Errors:
-    errors: Errors = []
-    size = 0
-    for key, value in found.items():
-        size += len(key) + len(value)
-        if not good_label(key, ""):
-            errors += [field_invalid(field, key, fault) for fault in faults(check_qualified_name(key.lower()))]
-    if size > ANNOTATIONS_BYTES_MAX:
-        errors.append(field_too_long(field, ANNOTATIONS_BYTES_MAX))
     return errors
 
 
@@ -179,7 +164,8 @@ def _owners(owners: list[Json]) -> Errors:
     return errors
 
 
-def _finalizers(found: list[str]) -> Errors:
+def _finalizers(meta: Json) -> Errors:
+    found: list[str] = meta.get("finalizers") or []
     errors: Errors = []
     for finalizer in found:
         errors += [field_invalid("metadata.finalizers", finalizer, f) for f in faults(check_qualified_name(finalizer))]
@@ -189,8 +175,9 @@ def _finalizers(found: list[str]) -> Errors:
     return errors
 
 
-def _standard_finalizers(resource: Resource, found: list[str]) -> Errors:
-    if resource.is_custom or resource.shape in _ANY_FINALIZER:
+def _standard_finalizers(resource: Resource, meta: Json) -> Errors:
+    found: list[str] = meta.get("finalizers") or []
+    if not found or resource.is_custom or resource.shape in _ANY_FINALIZER:
         return []
     why = "name is neither a standard finalizer name nor is it fully qualified"
     return [

@@ -47,14 +47,32 @@ _PORT_NAME = re.compile("[-a-z0-9]+")
 
 def pod(obj: Json) -> Errors:
     """Faults of a new pod, beyond its metadata."""
-    errors = pod_spec(obj["spec"], "spec")
+    errors = spec_of_pod(obj["spec"])
     spec = obj["spec"]
     if spec.get("schedulingGates") and spec.get("nodeName"):
         errors.append(field_forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
     return errors
 
 
-def pod_spec(spec: Json, at: str) -> Errors:
+def spec_of_pod(spec: Json) -> Errors:
+    """Faults of a pod's spec: those of any pod spec, and where a pod must say what a template may leave open."""
+    errors = pod_spec(spec, "spec", in_pod=True)
+    for field in ("containers", "initContainers"):
+        errors += spaced_images(spec.get(field) or (), f"spec.{field}")
+    return errors
+
+
+def spaced_images(containers: Sequence[Json], at: str) -> Errors:
+    why = "must not have leading or trailing whitespace"
+    images = [container.get("image", "") for container in containers]
+    return [
+        field_invalid(f"{at}[{index}].image", image, why)
+        for index, image in enumerate(images)
+        if image.strip() != image
+    ]
+
+
+def pod_spec(spec: Json, at: str, *, in_pod: bool = False) -> Errors:
     """Faults of a pod spec, in a pod or in a template."""
     errors: Errors = []
     volumes: set[str] = set()
@@ -63,6 +81,8 @@ def pod_spec(spec: Json, at: str) -> Errors:
     if "resourceClaims" in spec:
         errors += _claims(spec["resourceClaims"], f"{at}.resourceClaims")
     errors += _containers(spec, at, volumes)
+    if spec.get("hostNetwork"):
+        errors += _host_ports(spec, at, in_pod)
     if spec.get("restartPolicy") not in _RESTART:
         errors.append(_choice(f"{at}.restartPolicy", spec.get("restartPolicy", ""), _RESTART))
     if spec.get("dnsPolicy") not in _DNS:
@@ -112,6 +132,17 @@ def _choice(field: str, value: Any, supported: Sequence[str]) -> FieldError:
     return field_not_supported(field, value, supported) if value else field_required(field)
 
 
+def _host_ports(spec: Json, at: str, in_pod: bool) -> Errors:
+    """On the node's network the ports are the node's; a template need not say so, its pods will."""
+    why = "must match `containerPort` when `hostNetwork` is true"
+    return [
+        field_invalid(f"{at}.containers[{index}].ports[{place}].hostPort", port.get("hostPort", 0), why)
+        for index, container in enumerate(spec.get("containers") or ())
+        for place, port in enumerate(container.get("ports") or ())
+        if (in_pod or port.get("hostPort")) and port.get("hostPort", 0) != port.get("containerPort", 0)
+    ]
+
+
 # ── containers ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -129,7 +160,7 @@ def _containers(spec: Json, at: str, volumes: set[str]) -> Errors:
                 names.add(container["name"])
                 continue
             where = f"{at}.{field}[{index}]"
-            errors += _container(container, where, volumes, claims, spec, host_ports)
+            errors += _container(container, where, volumes, claims, host_ports)
             name = container.get("name", "")
             if name in names:
                 errors.append(field_duplicate(f"{where}.name", name))
@@ -174,7 +205,7 @@ def _plain_resources(resources: Json) -> bool:
 
 
 def _container(
-    container: Json, at: str, volumes: set[str], claims: set[Any], spec: Json, host_ports: set[tuple[str, str, int]]
+    container: Json, at: str, volumes: set[str], claims: set[Any], host_ports: set[tuple[str, str, int]]
 ) -> Errors:
     errors: Errors = []
     name = container.get("name", "")
@@ -185,7 +216,7 @@ def _container(
     if not container.get("image"):
         errors.append(field_required(f"{at}.image"))
     if "ports" in container:
-        errors += _ports(container["ports"], f"{at}.ports", bool(spec.get("hostNetwork")), host_ports)
+        errors += _ports(container["ports"], f"{at}.ports", host_ports)
     for index, variable in enumerate(container.get("env", ())):
         errors += _variable(variable, f"{at}.env[{index}]")
     mounts: set[str] = set()
@@ -200,7 +231,7 @@ def _container(
     return errors
 
 
-def _ports(ports: list[Json], at: str, host_network: bool, taken: set[tuple[str, str, int]]) -> Errors:
+def _ports(ports: list[Json], at: str, taken: set[tuple[str, str, int]]) -> Errors:
     errors: Errors = []
     names: set[str] = set()
     for index, port in enumerate(ports):
@@ -228,9 +259,6 @@ def _ports(ports: list[Json], at: str, host_network: bool, taken: set[tuple[str,
             if key in taken:
                 errors.append(field_duplicate(f"{where}.hostPort", f"{key[0]}/{key[1]}/{key[2]}"))
             taken.add(key)
-        if host_network and host != number:
-            why = "must match `containerPort` when `hostNetwork` is true"
-            errors.append(field_invalid(f"{where}.hostPort", host, why))
     return errors
 
 
@@ -382,6 +410,8 @@ def _pod_resources(spec: Json, at: str) -> Errors:
         if name in limits and quantity.compare(asked, limits[name]) > 0:
             why = f"must be less than or equal to {name} limit of {limits[name]}"
             errors.append(field_invalid(f"{at}.requests", asked, why))
+        if name not in limits and not _overcommits(name) and not _resource_name(name, at):
+            errors.append(field_required(f"{at}.limits", "Limit must be set for non overcommitable resources"))
         if name in together and quantity.compare(asked, together[name]) < 0:
             why = f"must be greater than or equal to aggregate container requests of {together[name]}"
             errors.append(field_invalid(f"{at}.requests[{name}]", asked, why))

@@ -14,7 +14,7 @@ from kubesched.apiserver.status import (
 from kubesched.apiserver.strategy import qos_class
 from kubesched.apiserver.validation import Errors, Json, each
 from kubesched.apiserver.validation_placement import REQUIRED, tolerations
-from kubesched.apiserver.validation_pod import pod_spec
+from kubesched.apiserver.validation_pod import spaced_images, spec_of_pod
 
 _DEADLINE_MAX = 2**31 - 1
 UPDATABLE = (
@@ -29,7 +29,7 @@ def pod_update(obj: Json, old: Json) -> Errors:
     new, was = obj["spec"], old["spec"]
     if new == was:
         return []
-    errors = pod_spec(new, "spec")
+    errors = spec_of_pod(new)
     for field in ("containers", "initContainers"):
         if len(new.get(field) or ()) != len(was.get(field) or ()):
             return [*errors, field_forbidden(f"spec.{field}", "pod updates may not add or remove containers")]
@@ -78,14 +78,8 @@ def diff(was: Json, munged: Json) -> str:
 
 def _images(containers: Sequence[Json], at: str) -> Errors:
     """Kept from kube-apiserver: of a changed pod the images are looked at once more, and more closely."""
-    errors: Errors = []
-    for index, container in enumerate(containers):
-        image = container.get("image", "")
-        if not image:
-            errors.append(field_required(f"{at}[{index}].image"))
-        if image.strip() != image:
-            errors.append(field_invalid(f"{at}[{index}].image", image, "must not have leading or trailing whitespace"))
-    return errors
+    missing = [index for index, container in enumerate(containers) if not container.get("image")]
+    return [field_required(f"{at}[{index}].image") for index in missing] + spaced_images(containers, at)
 
 
 def _deadline(new: Json, was: Json) -> tuple[bool, Errors]:
@@ -194,7 +188,7 @@ def pod_resize(obj: Json, old: Json) -> Errors:
         errors.append(
             field_forbidden("spec", f"only cpu and memory resources are mutable\n{diff(old['spec'], munged)}")
         )
-    return errors or pod_spec(obj["spec"], "spec")
+    return errors or spec_of_pod(obj["spec"])
 
 
 def pod_ephemeral(obj: Json, old: Json) -> Errors:

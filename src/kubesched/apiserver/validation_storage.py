@@ -96,7 +96,8 @@ def _volume(obj: Json) -> Errors:
     if not capacity:
         errors.append(field_required("spec.capacity"))
     if set(capacity or ()) != {"storage"}:
-        errors.append(field_not_supported("spec.capacity", capacity, ("storage",)))
+        shown = dict(sorted((capacity or {}).items())) or None
+        errors.append(field_not_supported("spec.capacity", shown, ("storage",)))
     for name, amount in sorted((capacity or {}).items()):
         if quantity.compare(amount, "0") <= 0:
             if amount.startswith("-"):

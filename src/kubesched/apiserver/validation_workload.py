@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from kubesched.api.names import check_dns1123_label
 from kubesched.apiserver import validation_pod
 from kubesched.apiserver.status import (
     field_forbidden,
@@ -18,6 +19,8 @@ from kubesched.apiserver.validation import (
     CheckChange,
     Errors,
     Json,
+    annotation_map,
+    each,
     immutable,
     label_selector,
     labels,
@@ -32,28 +35,49 @@ _PERCENT_RULE = (
 )
 
 
-def template(found: Json | None, at: str, restart: Sequence[str] = ("Always",)) -> Errors:
-    """Faults of a pod template."""
+def template(found: Json | None, at: str, restart: Sequence[str] = ("Always",), *, of: str = "") -> Errors:
+    """Faults of a pod template; `of` is the kind whose pods live as long as it does."""
     if found is None:
         return [field_required(at)]
-    errors: Errors = []
-    meta = found.get("metadata") or {}
-    if "labels" in meta:
-        errors += labels(meta["labels"], f"{at}.labels")
+    errors = _template_meta(found, at)
     spec = found.get("spec") or {}
     errors += validation_pod.pod_spec(spec, f"{at}.spec")
+    return errors + _lifetime(spec, f"{at}.spec", restart, of)
+
+
+def _template_meta(found: Json, at: str) -> Errors:
+    meta = found.get("metadata") or {}
+    errors = labels(meta["labels"], f"{at}.labels") if "labels" in meta else []
+    return errors + (annotation_map(meta["annotations"], f"{at}.annotations") if "annotations" in meta else [])
+
+
+def _lifetime(spec: Json, at: str, restart: Sequence[str], of: str) -> Errors:
+    errors: Errors = []
     policy = spec.get("restartPolicy")
     if policy not in restart:
         if len(restart) > 1:
-            errors.append(field_required(f"{at}.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
+            errors.append(field_required(f"{at}.restartPolicy", 'valid values: "OnFailure", "Never"'))
         else:
-            errors.append(field_not_supported(f"{at}.spec.restartPolicy", policy, restart))
+            errors.append(field_not_supported(f"{at}.restartPolicy", policy, restart))
+    if of and spec.get("activeDeadlineSeconds") is not None:
+        why = f"activeDeadlineSeconds in {of} is not Supported"
+        errors.append(field_forbidden(f"{at}.activeDeadlineSeconds", why))
     return errors
 
 
 def _selected_template(spec: Json, kind: str, *, required: bool = True, numbers: Sequence[str] = ()) -> Errors:
-    """The selector, the replicas and the template of a workload, in the order of the real server."""
-    errors: Errors = not_negative(spec, "spec", *(("replicas",) if kind == "deployment" else ()))
+    """The selector, the replicas and the template of a workload."""
+    errors = _selected(spec, kind, required=required)
+    errors += template(spec.get("template") or {}, "spec.template", of=_SHOWN[kind])
+    return errors + not_negative(spec, "spec", *numbers)
+
+
+# Kept from kube-apiserver: a deployment's template is looked at as its replica sets' will be.
+_SHOWN = {"deployment": "ReplicaSet", "replicaset": "ReplicaSet", "daemonset": "DaemonSet"}
+
+
+def _selected(spec: Json, kind: str, *, required: bool = True) -> Errors:
+    errors: Errors = not_negative(spec, "spec", "replicas")
     selector = spec.get("selector")
     if selector is None:
         if required:
@@ -61,16 +85,14 @@ def _selected_template(spec: Json, kind: str, *, required: bool = True, numbers:
     else:
         errors += label_selector(selector, "spec.selector")
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            errors.append(field_invalid("spec.selector", selector, f"empty selector is invalid for {kind}"))
-    if kind != "deployment":
-        errors += not_negative(spec, "spec", "replicas")
+            # Kept from kube-apiserver: what holds for a replica set is said of a deployment.
+            named = "deployment" if kind == "replicaset" else kind
+            errors.append(field_invalid("spec.selector", selector, f"empty selector is invalid for {named}"))
     given = (spec.get("template") or {}).get("metadata", {}).get("labels")
     empty = selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
     if not empty and not selects(selector, given or {}):
         why = "`selector` does not match template `labels`"
         errors.append(field_invalid("spec.template.metadata.labels", given, why))
-    errors += template(spec.get("template") or {}, "spec.template")
-    errors += not_negative(spec, "spec", *numbers)
     return errors
 
 
@@ -123,15 +145,51 @@ def _replica_set(obj: Json) -> Errors:
     return _selected_template(obj["spec"], "replicaset", numbers=("minReadySeconds",))
 
 
-def _stateful_set(obj: Json) -> Errors:
+_POD_MANAGEMENT = ("OrderedReady", "Parallel")
+_SET_UPDATES = ("RollingUpdate", "OnDelete")
+
+
+def _stateful_set(obj: Json, *, lenient: bool = False) -> Errors:
+    """Faults of a set; `lenient` where one that is there already was wrong in its template before."""
     spec = obj["spec"]
-    errors = one_of(spec, "spec", "podManagementPolicy", ("OrderedReady", "Parallel"))
-    kind = (spec.get("updateStrategy") or {}).get("type")
-    if kind not in ("RollingUpdate", "OnDelete"):
-        errors.append(
-            field_invalid("spec.updateStrategy", spec.get("updateStrategy"), "must be 'RollingUpdate' or 'OnDelete'")
-        )
-    return errors + _selected_template(spec, "statefulset", numbers=("minReadySeconds", "revisionHistoryLimit"))
+    policy, strategy = spec.get("podManagementPolicy", ""), spec.get("updateStrategy") or {}
+    errors: Errors = []
+    if not policy:
+        errors.append(field_required("spec.podManagementPolicy"))
+    elif policy not in _POD_MANAGEMENT:
+        errors.append(field_invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
+    kind = strategy.get("type")
+    if not kind:
+        errors.append(field_required("spec.updateStrategy"))
+    elif kind not in _SET_UPDATES:
+        errors.append(field_invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'"))
+    elif kind == "OnDelete" and strategy.get("rollingUpdate") is not None:
+        why = "only allowed for updateStrategy 'RollingUpdate'"
+        errors.append(field_invalid("spec.updateStrategy.rollingUpdate", strategy["rollingUpdate"], why))
+    errors += not_negative(spec, "spec", "minReadySeconds")
+    errors += not_negative(spec.get("ordinals") or {}, "spec.ordinals", "start")
+    errors += _selected(spec, "statefulset")
+    found = spec.get("template") or {}
+    if not lenient:
+        errors += _template_meta(found, "spec.template")
+        errors += validation_pod.pod_spec(_of_identity(found.get("spec") or {}, spec), "spec.template.spec")
+    errors += _template_meta(found, "spec.template")
+    return errors + _lifetime(found.get("spec") or {}, "spec.template.spec", ("Always",), "StatefulSet")
+
+
+def _of_identity(found: Json, spec: Json) -> Json:
+    """The pod spec as the set's pods will have it: named after the set, with volumes of its claims."""
+    claims = [(claim.get("metadata") or {}).get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
+    full = {key: value for key, value in found.items() if key not in ("hostname", "subdomain")}
+    if claims:
+        made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        full["volumes"] = made + [one for one in found.get("volumes") or () if one.get("name") not in claims]
+    return full
+
+
+def _new_stateful_set(obj: Json) -> Errors:
+    name = obj["spec"].get("serviceName", "")
+    return [*_stateful_set(obj), *each("spec.serviceName", name, check_dns1123_label)]
 
 
 def _daemon_set(obj: Json) -> Errors:
@@ -152,7 +210,12 @@ def _replication_controller(obj: Json) -> Errors:
     if spec.get("selector") and any((given or {}).get(k) != v for k, v in spec["selector"].items()):
         why = "`selector` does not match template `labels`"
         errors.append(field_invalid("spec.template.metadata.labels", given, why))
-    return errors + template(found, "spec.template")
+    return errors + template(found, "spec.template", of="ReplicationController")
+
+
+def _pod_template(obj: Json) -> Errors:
+    found = obj.get("template") or {}
+    return _template_meta(found, "template") + validation_pod.pod_spec(found.get("spec") or {}, "template.spec")
 
 
 def _job_spec(spec: Json, at: str, *, selected: bool) -> Errors:
@@ -217,7 +280,7 @@ _STATEFUL_MUTABLE = (
 
 
 def _stateful_set_update(obj: Json, old: Json) -> Errors:
-    errors = _stateful_set(obj)
+    errors = _stateful_set(obj, lenient=bool(_stateful_set(old)))
     new, was = obj["spec"], old["spec"]
     if any(new.get(f) != was.get(f) for f in {**new, **was} if f not in _STATEFUL_MUTABLE):
         why = (
@@ -275,10 +338,11 @@ def _fixed_of_waiting(spec: Json) -> Json:
 # ── who checks what ──────────────────────────────────────────────────────────────────────────────────────────
 
 CREATE: dict[str, Check] = {
+    "core.PodTemplate": _pod_template,
     "core.ReplicationController": _replication_controller,
     "apps.Deployment": _deployment,
     "apps.ReplicaSet": _replica_set,
-    "apps.StatefulSet": _stateful_set,
+    "apps.StatefulSet": _new_stateful_set,
     "apps.DaemonSet": _daemon_set,
     "batch.Job": _job,
     "batch.CronJob": _cron_job,
