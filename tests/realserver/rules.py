@@ -97,7 +97,7 @@ def _exactly(name: str, **rest: Any) -> Json:
 
 _DEVICES = [
     {"name": "Not_A_Name", "attributes": {"a": {}, "b/c d": {"string": "x"}, "/e": {"int": 1}, "x/": {"bool": True}}},
-    {"name": "d", "attributes": {"v": {"version": "1.x"}, "w": {"version": "1.2.3-a+b"}, "two": {"int": 1, "bool": True}}},
+    {"name": "d", "attributes": {"v": {"version": "1.x"}, "w": {"version": "1.2.3-a+b"}, "none": {}}},
     {"name": "d", "attributes": {"long": {"string": "x" * 65}}, "capacity": {"not an id": {"value": "1"}}},
     {"name": "placed", "nodeName": "n0"},
 ]
@@ -155,7 +155,6 @@ def _storage_rules() -> list[Asked]:
             named("n9", spec={"drivers": [{"name": "a"}, _driver("b", nodeID="n" * 257, topologyKeys=["a b", "k", "k"])]}),
         ),
         _post(f"{STORAGE}/csinodes", named("n0", spec={"drivers": [_driver("a", allocatable={"count": 1})]})),
-        _put(_CSI_NODE, ("spec.drivers.0.nodeID", "n1")),
         _put(_CSI_NODE, ("spec.drivers.0.allocatable.count", 5)),
         _put(_CSI_NODE, ("spec.drivers.0.allocatable.count", -5)),
         _post(f"{STORAGE}/storageclasses", named("fast", provisioner="a/b", parameters={"a": "b"})),
@@ -255,7 +254,7 @@ _OF_EVERY_KIND: dict[str, Json] = {
     f"{APPS}/{HERE}/replicasets": named("m", spec=_SELECTED),
     f"{APPS}/{HERE}/daemonsets": named("m", spec=_SELECTED),
     f"{APPS}/{HERE}/statefulsets": named("m", spec={**_SELECTED, "serviceName": "s"}),
-    f"{APPS}/{HERE}/controllerrevisions": named("m", revision=1, data={"a": 1}),
+    f"{APPS}/{HERE}/controllerrevisions": named("m", revision=1, data={}),
     JOBS: named("m", spec={"template": _TEMPLATE}),
     f"{BATCH}/{HERE}/cronjobs": named("m", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": _TEMPLATE}}}),
     f"/apis/policy/v1/{HERE}/poddisruptionbudgets": named("m", spec={"minAvailable": 1}),
@@ -269,7 +268,7 @@ _OF_EVERY_KIND: dict[str, Json] = {
     ),
     "/apis/networking.k8s.io/v1/ingressclasses": named("m", spec={"controller": "example.com/c"}),
     f"/apis/autoscaling/v2/{HERE}/horizontalpodautoscalers": named(
-        "m", spec={"scaleTargetRef": {"kind": "Deployment", "name": "d"}, "maxReplicas": 2}
+        "m", spec={"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "maxReplicas": 2}
     ),
     f"{_RBAC}/clusterroles": named("m"),
     f"{_RBAC}/clusterrolebindings": named("m", roleRef=_ROLE),

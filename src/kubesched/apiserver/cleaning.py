@@ -297,6 +297,8 @@ def _property(field: Field) -> Clean | None:
         if value is None:
             return {} if struct and not field.omitzero and not one({}, found) else None if null else DROP
         new = one(value, found)
+        if null and not new:
+            return None
         if optional:
             if container and not new:
                 return DROP
@@ -314,7 +316,7 @@ _REQUIRED_IN_NAME = ("limits", "drivers")
 
 
 def _is_null_when_missing(field: Field) -> bool:
-    """Whether Go prints a list or a map that is not there as null; one that is required is refused, and never printed."""
+    """Whether Go prints a list or a map with nothing in it as null; where one is required it is refused, never printed."""
     return not field.omitempty and (not field.required or field.name in _REQUIRED_IN_NAME)
 
 

@@ -299,11 +299,6 @@ def _autoscaler_v1(obj: Json) -> None:
     fill(obj["spec"], minReplicas=1)
 
 
-def _csi_node(obj: Json) -> None:
-    if not obj["spec"].get("drivers"):
-        obj["spec"]["drivers"] = None
-
-
 def _pod_template(obj: Json) -> None:
     template(obj)
 
@@ -329,7 +324,6 @@ RULES: dict[str, Defaults] = {
     "batch.CronJob": _cron_job,
     "storage.StorageClass": _storage_class,
     "storage.CSIDriver": _csi_driver,
-    "storage.CSINode": _csi_node,
     "scheduling.PriorityClass": _priority_class,
     "schedulingalpha.PodGroup": _pod_group,
     "resource.ResourceClaim": _resource_claim,

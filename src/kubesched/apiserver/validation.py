@@ -112,7 +112,7 @@ def each(field: str, value: str, check: Callable[[str], str | None]) -> Errors:
 
 def not_negative(obj: Json, at: str, *fields: str) -> Errors:
     return [
-        field_invalid(f"{at}.{name}", obj[name], "must be greater than or equal to 0")
+        field_invalid(f"{at}.{name}" if at else name, obj[name], "must be greater than or equal to 0")
         for name in fields
         if obj.get(name) is not None and obj[name] < 0
     ]

@@ -72,7 +72,7 @@ _LOOKS: dict[tuple[str, str], tuple[int, int]] = {
         for shape in (
             *("core.Pod", "core.Node", "core.Namespace", "core.ConfigMap", "core.Secret"),
             *("core.Endpoints", "core.ServiceAccount", "core.PersistentVolumeClaim", "apps.ControllerRevision"),
-            *("batch.Job", "networking.Ingress", "node.RuntimeClass", "storage.StorageClass"),
+            *("batch.Job", "networking.Ingress", "networking.IngressClass", "node.RuntimeClass", "storage.StorageClass"),
             *("storage.CSIStorageCapacity", "storage.VolumeAttributesClass", "resource.DeviceClass"),
             *("resource.ResourceClaim", "resource.ResourceClaimTemplate"),
             *("rbac.Role", "rbac.RoleBinding", "rbac.ClusterRole", "rbac.ClusterRoleBinding"),

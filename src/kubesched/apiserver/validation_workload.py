@@ -218,6 +218,14 @@ def _pod_template(obj: Json) -> Errors:
     return _template_meta(found, "template") + validation_pod.pod_spec(found.get("spec") or {}, "template.spec")
 
 
+def _revision(obj: Json) -> Errors:
+    return not_negative(obj, "", "revision")
+
+
+def _revision_update(obj: Json, old: Json) -> Errors:
+    return [*_revision(obj), *immutable(obj, old, "data")]
+
+
 def _job_spec(spec: Json, at: str, *, selected: bool) -> Errors:
     errors = not_negative(
         spec,
@@ -293,12 +301,33 @@ def _stateful_set_update(obj: Json, old: Json) -> Errors:
 
 def _job_update(obj: Json, old: Json) -> Errors:
     """Kept from kube-apiserver: the spec of a changed job is looked at twice."""
-    errors = _job(obj) * 2 + _completions(obj, old)
+    errors = _generated_labels(obj) + _job(obj) * 2 + _completions(obj, old)
     for field in ("selector", *_JOB_FIXED):
         errors += immutable(obj, old, f"spec.{field}")
     return errors + _job_template(obj["spec"], old)
 
 
+def _generated_labels(obj: Json) -> Errors:
+    """Faults of what tells a job's pods from those of others, unless its owner sees to that."""
+    spec, meta = obj["spec"], obj["metadata"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return []
+    given = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    wanted = {prefix + "controller-uid": meta.get("uid", "") for prefix in _JOB_PREFIXES}
+    wanted |= {prefix + "job-name": meta.get("name", "") for prefix in _JOB_PREFIXES}
+    errors: Errors = []
+    for key, value in wanted.items():
+        at = f"spec.template.metadata.labels[{key}]"
+        if key not in given:
+            errors.append(field_required(at, f"must be '{value}'"))
+        elif given[key] != value:
+            errors.append(field_invalid(at, dict(sorted(given.items())), f"must be '{value}'"))
+    if not selects(spec["selector"], wanted):
+        errors.append(field_invalid("spec.selector", spec["selector"], "`selector` not auto-generated"))
+    return errors
+
+
+_JOB_PREFIXES = ("", "batch.kubernetes.io/")
 _JOB_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 
 
@@ -340,6 +369,7 @@ def _fixed_of_waiting(spec: Json) -> Json:
 CREATE: dict[str, Check] = {
     "core.PodTemplate": _pod_template,
     "core.ReplicationController": _replication_controller,
+    "apps.ControllerRevision": _revision,
     "apps.Deployment": _deployment,
     "apps.ReplicaSet": _replica_set,
     "apps.StatefulSet": _new_stateful_set,
@@ -349,6 +379,7 @@ CREATE: dict[str, Check] = {
 }
 
 UPDATE: dict[str, CheckChange] = {
+    "apps.ControllerRevision": _revision_update,
     "apps.Deployment": _keeps_selector(_deployment),
     "apps.ReplicaSet": _keeps_selector(_replica_set),
     "apps.DaemonSet": _keeps_selector(_daemon_set),
