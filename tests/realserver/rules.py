@@ -64,12 +64,41 @@ def _templates(spec: Json) -> list[Asked]:
 
 _SPREAD = {"maxSkew": 1, "topologyKey": "a b", "whenUnsatisfiable": "DoNotSchedule"}
 _APP = {"labelSelector": {"matchLabels": {"app": "a"}}}
-_EXPRESSION = {"labelSelector": {"matchLabels": {"app": "a"}, "matchExpressions": [{"key": "app", "operator": "Exists"}]}}
+_EXPRESSION = {
+    "labelSelector": {"matchLabels": {"app": "a"}, "matchExpressions": [{"key": "app", "operator": "Exists"}]}
+}
 _NEAR = {"topologyKey": "zone", "matchLabelKeys": ["app"]}
 
 
 def _near(term: Json) -> Json:
     return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**_NEAR, **term}]}}}
+
+
+_HUGE = {"name": "c", "image": "nginx:1", "resources": {"limits": {"cpu": "1", "hugepages-2Mi": "4Mi"}}}
+_WHOLE_PODS = (
+    {"resources": {"requests": {"cpu": "1"}}, "containers": [_HUGE]},
+    {"resources": {"limits": {"cpu": "0.5", "hugepages-2Mi": "2Mi"}}, "containers": [_HUGE]},
+    {"resources": {"requests": {"hugepages-2Mi": "1"}}},
+    {"resources": {"requests": {"storage": "1", "example.com/gpu": "1", "odd": "1", "a b": "-1"}}},
+    {
+        "resources": {
+            "requests": {"cpu": "2"},
+            "limits": {"cpu": "1", "example.com/gpu": "1"},
+            "claims": [{"name": "x"}],
+        }
+    },
+    {"resources": {"requests": {"cpu": "2"}}, "os": {"name": "windows"}},
+)
+_CLAIMS = {
+    "resourceClaims": [{"name": "x", "resourceClaimName": "c"}],
+    "containers": [
+        {"name": "c", "image": "i", "resources": {"claims": [{"name": "x"}, {"name": "x"}, {"name": "y"}, {}]}},
+        {"name": "d", "image": "i", "resources": {"claims": [{"name": "x", "request": "A"}, {"name": "x"}]}},
+        {"name": "e", "image": "i", "resources": {"requests": {"a b": "1", "odd": "1", "x/y/z": "1"}}},
+    ],
+}
+_RATHER = {"weight": 1, "preference": {"matchExpressions": [{"key": "k", "operator": "In", "values": ["-1"]}]}}
+_REUSED_CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
 def _driver(name: str, **rest: Any) -> Json:
@@ -101,7 +130,12 @@ _DEVICES = [
     {"name": "d", "attributes": {"long": {"string": "x" * 65}}, "capacity": {"not an id": {"value": "1"}}},
     {"name": "placed", "nodeName": "n0"},
 ]
-_COUNTERS = [{"name": "Bad_Name", "counters": {"Bad_Key": {"value": "1"}}}, {"name": "c"}, {"name": "c"}, {"counters": {}}]
+_COUNTERS = [
+    {"name": "Bad_Name", "counters": {"Bad_Key": {"value": "1"}}},
+    {"name": "c"},
+    {"name": "c"},
+    {"counters": {}},
+]
 
 
 def _device_rules() -> list[Asked]:
@@ -111,8 +145,16 @@ def _device_rules() -> list[Asked]:
         _post(SLICES, _slice(pool={"generation": 1}, driver="")),
         _post(SLICES, _slice(driver="d" * 64, nodeName="")),
         _post(SLICES, _slice(nodeName="N_0", allNodes=False, nodeSelector={"nodeSelectorTerms": []})),
-        _post(SLICES, _slice(nodeName=None, perDeviceNodeSelection=True, devices=[{"name": "d"}, {"name": "e", "nodeName": ""}])),
-        _post(SLICES, _slice(nodeName=None, perDeviceNodeSelection=True, devices=[{"name": "d", "nodeName": "n", "allNodes": True}])),
+        _post(
+            SLICES,
+            _slice(nodeName=None, perDeviceNodeSelection=True, devices=[{"name": "d"}, {"name": "e", "nodeName": ""}]),
+        ),
+        _post(
+            SLICES,
+            _slice(
+                nodeName=None, perDeviceNodeSelection=True, devices=[{"name": "d", "nodeName": "n", "allNodes": True}]
+            ),
+        ),
         _post(SLICES, _slice(devices=_DEVICES)),
         _post(SLICES, _slice(sharedCounters=_COUNTERS)),
         _post(SLICES, _slice(devices=[{"name": f"d{number}"} for number in range(129)])),
@@ -124,18 +166,33 @@ def _device_rules() -> list[Asked]:
         _post(CLAIMS, _claim("c", {**_exactly("a"), "firstAvailable": [{"name": "x", "deviceClassName": "y"}]})),
         _post(CLAIMS, _claim("c", _exactly("a", deviceClassName="Not_A_Name", allocationMode="All", count=2))),
         _post(CLAIMS, _claim("c", _exactly("a", allocationMode="Some", count=-1), _exactly("b", count=-1))),
-        _post(CLAIMS, _claim("c", _exactly("a"), constraints=[{}, {"requests": ["z", "a", "a"], "matchAttribute": "x"}])),
+        _post(
+            CLAIMS, _claim("c", _exactly("a"), constraints=[{}, {"requests": ["z", "a", "a"], "matchAttribute": "x"}])
+        ),
         _post(CLAIMS, _claim("c", _exactly("a"), constraints=[{"requests": ["a/b/c", "B"], "matchAttribute": "d/x"}])),
-        _post(CLAIMS, _claim("c", _exactly("a"), config=[{}, {"requests": ["z"], "opaque": {"driver": "", "parameters": {}}}])),
+        _post(
+            CLAIMS,
+            _claim("c", _exactly("a"), config=[{}, {"requests": ["z"], "opaque": {"driver": "", "parameters": {}}}]),
+        ),
         _post(CLAIMS, _claim("c", *[_exactly(f"a{number}") for number in range(33)])),
-        _post(f"{DEVICES}/{HERE}/resourceclaimtemplates", named("t", spec={"spec": {"devices": {"requests": [{"name": "a"}]}}})),
-        _post(f"{DEVICES}/deviceclasses", named("c", spec={"selectors": [{}], "config": [{}], "extendedResourceName": "cpu"})),
+        _post(
+            f"{DEVICES}/{HERE}/resourceclaimtemplates",
+            named("t", spec={"spec": {"devices": {"requests": [{"name": "a"}]}}}),
+        ),
+        _post(
+            f"{DEVICES}/deviceclasses",
+            named("c", spec={"selectors": [{}], "config": [{}], "extendedResourceName": "cpu"}),
+        ),
         _post(f"{DEVICES}/deviceclasses", {"metadata": {"generateName": "Made-1-"}, "spec": {}}),
     ]
 
 
 def _storage_rules() -> list[Asked]:
-    tokens = [{"audience": "a", "expirationSeconds": 5}, {"audience": "a"}, {"audience": "b", "expirationSeconds": 2**33}]
+    tokens = [
+        {"audience": "a", "expirationSeconds": 5},
+        {"audience": "a"},
+        {"audience": "b", "expirationSeconds": 2**33},
+    ]
     odd = {"tokenRequests": tokens, "volumeLifecycleModes": ["Odd"], "fsGroupPolicy": "Odd"}
     return [
         _post(f"{STORAGE}/csidrivers", named("driver.example.com", spec={})),
@@ -144,15 +201,21 @@ def _storage_rules() -> list[Asked]:
         _post(f"{STORAGE}/csidrivers", named("odd.example.com", spec=odd)),
         _post(
             f"{STORAGE}/csidrivers",
-            named("odd.example.com", spec={"nodeAllocatableUpdatePeriodSeconds": 9, "serviceAccountTokenInSecrets": True}),
+            named(
+                "odd.example.com", spec={"nodeAllocatableUpdatePeriodSeconds": 9, "serviceAccountTokenInSecrets": True}
+            ),
         ),
         _post(
             f"{STORAGE}/csinodes",
-            named("n9", spec={"drivers": [_driver("-1"), _driver("d" * 64), _driver(""), _driver("UPPER.example.com")]}),
+            named(
+                "n9", spec={"drivers": [_driver("-1"), _driver("d" * 64), _driver(""), _driver("UPPER.example.com")]}
+            ),
         ),
         _post(
             f"{STORAGE}/csinodes",
-            named("n9", spec={"drivers": [{"name": "a"}, _driver("b", nodeID="n" * 257, topologyKeys=["a b", "k", "k"])]}),
+            named(
+                "n9", spec={"drivers": [{"name": "a"}, _driver("b", nodeID="n" * 257, topologyKeys=["a b", "k", "k"])]}
+            ),
         ),
         _post(f"{STORAGE}/csinodes", named("n0", spec={"drivers": [_driver("a", allocatable={"count": 1})]})),
         _put(_CSI_NODE, ("spec.drivers.0.allocatable.count", 5)),
@@ -160,7 +223,12 @@ def _storage_rules() -> list[Asked]:
         _post(f"{STORAGE}/storageclasses", named("fast", provisioner="a/b", parameters={"a": "b"})),
         _put(
             f"{STORAGE}/storageclasses/fast",
-            *(("provisioner", "x y"), ("parameters", {"": "c"}), ("reclaimPolicy", "Odd"), ("volumeBindingMode", "Odd")),
+            *(
+                ("provisioner", "x y"),
+                ("parameters", {"": "c"}),
+                ("reclaimPolicy", "Odd"),
+                ("volumeBindingMode", "Odd"),
+            ),
         ),
         _post(f"{STORAGE}/volumeattributesclasses", named("silver", driverName="", parameters={"": "x"})),
         _post(f"{STORAGE}/volumeattributesclasses", named("silver", driverName="d.example.com")),
@@ -206,7 +274,11 @@ def _job_rules() -> list[Asked]:
         _post(JOBS, named("j", spec={"template": template, "completions": 2})),
         _put(at, ("spec.completions", 3), ("spec.backoffLimit", -1)),
         _post(JOBS, waiting),
-        _put(f"{JOBS}/w", (f"{container}.resources", {"requests": {"cpu": "1"}}), ("spec.template.spec.nodeSelector", {"a": "b"})),
+        _put(
+            f"{JOBS}/w",
+            (f"{container}.resources", {"requests": {"cpu": "1"}}),
+            ("spec.template.spec.nodeSelector", {"a": "b"}),
+        ),
         _post(JOBS, indexed),
         _put(f"{JOBS}/i", ("spec.completions", 5)),
         _put(f"{JOBS}/i", ("spec.completions", 5), ("spec.parallelism", 5)),
@@ -256,7 +328,9 @@ _OF_EVERY_KIND: dict[str, Json] = {
     f"{APPS}/{HERE}/statefulsets": named("m", spec={**_SELECTED, "serviceName": "s"}),
     f"{APPS}/{HERE}/controllerrevisions": named("m", revision=1, data={}),
     JOBS: named("m", spec={"template": _TEMPLATE}),
-    f"{BATCH}/{HERE}/cronjobs": named("m", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": _TEMPLATE}}}),
+    f"{BATCH}/{HERE}/cronjobs": named(
+        "m", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": _TEMPLATE}}}
+    ),
     f"/apis/policy/v1/{HERE}/poddisruptionbudgets": named("m", spec={"minAvailable": 1}),
     "/apis/scheduling.k8s.io/v1/priorityclasses": named("m", value=1),
     "/apis/node.k8s.io/v1/runtimeclasses": named("m", handler="runsc"),
@@ -322,7 +396,9 @@ def _option_rules() -> list[Asked]:
         _put(f"{NODES}/n", ("metadata.uid", "somebody-else"), dryRun="All"),
         _put(f"{NODES}/n", ("metadata.uid", "somebody-else")),
         _post(PODS, pod("dry")),
-        _post(f"{PODS}/dry/binding", {"metadata": {"uid": "other"}, "target": {"kind": "Node", "name": "n"}}, dryRun="All"),
+        _post(
+            f"{PODS}/dry/binding", {"metadata": {"uid": "other"}, "target": {"kind": "Node", "name": "n"}}, dryRun="All"
+        ),
     ]
 
 
@@ -342,16 +418,36 @@ def _pod_rules() -> list[Asked]:
         *_templates(spread),
         *_templates(host),
         *_templates(tiny),
-        _merge(f"{APPS}/{HERE}/replicasets/spread", {"spec": {"template": {"spec": {"topologySpreadConstraints": [_SPREAD]}}}}),
+        *(_post(PODS, pod(**spec)) for spec in (*_WHOLE_PODS, _CLAIMS)),
+        _post(PODS, pod(affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_RATHER]}})),
+        Asked("PATCH", f"{PODS}/new", {"fieldManager": "a"}, pod("new", overhead={"cpu": "1.5.5"}), APPLY),
+        _post(f"{CORE}/{HERE}/persistentvolumeclaims", named("v", spec={**_REUSED_CLAIM})),
+        _put(f"{CORE}/{HERE}/persistentvolumeclaims/v", ("spec.volumeMode", "Block")),
+        _merge(
+            f"{APPS}/{HERE}/replicasets/spread",
+            {"spec": {"template": {"spec": {"topologySpreadConstraints": [_SPREAD]}}}},
+        ),
         _post(PODS, pod("changing", activeDeadlineSeconds=60)),
         _put(at, ("spec.containers.0.image", "")),
         _put(at, ("spec.containers.0.image", " x "), ("spec.activeDeadlineSeconds", -1)),
         _put(at, ("spec.activeDeadlineSeconds", 90), ("spec.nodeName", "n0")),
         Asked("PATCH", at, {}, {"spec": seconds}, STRATEGIC),
-        Asked("PATCH", at, {}, [{"op": "add", "path": "/metadata/uid", "value": "x"}, {"op": "add", "path": "/spec/nodeName", "value": "n0"}], STEPS),
+        Asked(
+            "PATCH",
+            at,
+            {},
+            [
+                {"op": "add", "path": "/metadata/uid", "value": "x"},
+                {"op": "add", "path": "/spec/nodeName", "value": "n0"},
+            ],
+            STEPS,
+        ),
         _post(f"{CORE}/{HERE}/services", named("ip", spec={"ports": [{"port": 80}]})),
         Asked("PATCH", f"{CORE}/{HERE}/services/ip", {}, {"spec": {"clusterIP": "None"}}, MERGE),
-        _post(f"/apis/policy/v1/{HERE}/poddisruptionbudgets", {"metadata": {"name": "b", "labels": BAD_LABELS}, "spec": {"maxUnavailable": -1}}),
+        _post(
+            f"/apis/policy/v1/{HERE}/poddisruptionbudgets",
+            {"metadata": {"name": "b", "labels": BAD_LABELS}, "spec": {"maxUnavailable": -1}},
+        ),
     ]
 
 

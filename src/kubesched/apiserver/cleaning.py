@@ -316,7 +316,7 @@ _REQUIRED_IN_NAME = ("limits", "drivers")
 
 
 def _is_null_when_missing(field: Field) -> bool:
-    """Whether Go prints a list or a map with nothing in it as null; where one is required it is refused, never printed."""
+    """Whether Go prints a list or a map with nothing in it as null; a required one is refused, and never printed."""
     return not field.omitempty and (not field.required or field.name in _REQUIRED_IN_NAME)
 
 

@@ -177,7 +177,8 @@ def pod(obj: Json) -> None:
                 for name, amount in limits.items():
                     requests.setdefault(name, amount)
     pod_spec(spec)
-    if spec.get("resources", {}).get("limits"):
+    if spec.get("resources"):
+        _pod_level_limits(spec)
         _pod_level_requests(spec)
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
@@ -189,26 +190,55 @@ def pod(obj: Json) -> None:
     obj.setdefault("status", {})
 
 
+def is_pod_level_resource(name: str) -> bool:
+    """Whether a pod as a whole can ask for this."""
+    return name in ("cpu", "memory") or name.startswith("hugepages-")
+
+
+def _pod_level_limits(spec: Json) -> None:
+    """Huge pages that containers may have, the pod may have."""
+    whole = spec["resources"]
+    if not (whole.get("limits") or whole.get("requests")):
+        return
+    for name, amount in container_limits(spec).items():
+        if name.startswith("hugepages-") and name not in whole.get("requests", {}):
+            whole.setdefault("limits", {}).setdefault(name, amount)
+
+
 def _pod_level_requests(spec: Json) -> None:
     """Requests of the whole pod: what its containers ask for together, else its own limits."""
-    requests = spec["resources"].setdefault("requests", {})
-    together = container_requests(spec)
-    for name, amount in together.items():
+    whole = spec["resources"]
+    if not whole.get("limits"):
+        return
+    requests = whole.get("requests", {})
+    for name, amount in container_requests(spec).items():
         if name in ("cpu", "memory"):
             requests.setdefault(name, amount)
-    for name, amount in spec["resources"]["limits"].items():
-        requests.setdefault(name, amount)
+    for name, amount in whole["limits"].items():
+        if is_pod_level_resource(name):
+            requests.setdefault(name, amount)
+    if requests:
+        whole["requests"] = requests
 
 
 def container_requests(spec: Json) -> dict[str, str]:
     """What the containers need at once: all regular and restartable init ones, or the largest init step."""
+    return _together(spec, "requests")
+
+
+def container_limits(spec: Json) -> dict[str, str]:
+    """What the containers may have at once."""
+    return _together(spec, "limits")
+
+
+def _together(spec: Json, field: str) -> dict[str, str]:
     total: dict[str, str] = {}
     for container in spec.get("containers", ()):
-        _add(total, container.get("resources", {}).get("requests", {}))
+        _add(total, container.get("resources", {}).get(field, {}))
     restartable: dict[str, str] = {}
     largest: dict[str, str] = {}
     for container in spec.get("initContainers", ()):
-        wanted = container.get("resources", {}).get("requests", {})
+        wanted = container.get("resources", {}).get(field, {})
         if container.get("restartPolicy") == "Always":
             _add(total, wanted)
             _add(restartable, wanted)

@@ -131,7 +131,7 @@ def _applied(
     try:
         new = objects.clean_patched(request, resource, outcome, strict)
     except ApiError as error:
-        raise _unreadable(error, target) from None
+        raise _unreadable(error, target, outcome) from None
     writer = Writer(options.manager, named=True, applied=True)
     if old is None:
         new.setdefault("metadata", {}).setdefault("name", target.name)
@@ -143,14 +143,15 @@ def _applied(
     return stored, False
 
 
-def _unreadable(error: ApiError, target: Any) -> ApiError:
+def _unreadable(error: ApiError, target: Any, outcome: Any) -> ApiError:
     """Kept from kube-apiserver: what an apply made of an object and cannot be read is the server's trouble, not 422."""
     why = str((error.details or {}).get("causes", [{}])[0].get("message", error.message)).rpartition('": ')[2]
     if why.startswith("strict decoding"):
         return error
     version, kind = target.resource.group_version, target.resource.kind
     named = f"{version if '/' in version else '/' + version}, Kind={kind}"
-    where = f"{target.place}/{target.name}; {named}"
+    place = (outcome.get("metadata") or {}).get("namespace", "")
+    where = f"{place}/{target.name}; {named}"
     said = f"failed to convert new object ({where}) to proper version: unable to convert unstructured object to"
     return ApiError(500, "", f"{said} {named}: {why}")
 

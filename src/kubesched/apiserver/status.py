@@ -158,8 +158,8 @@ def field_duplicate(field: str, value: Any) -> FieldError:
     return FieldError("FieldValueDuplicate", field, f"Duplicate value: {_shown(value)}")
 
 
-def field_not_found(field: str, value: Any) -> FieldError:
-    return FieldError("FieldValueNotFound", field, f"Not found: {_shown(value)}")
+def field_not_found(field: str, value: Any, detail: str = "") -> FieldError:
+    return FieldError("FieldValueNotFound", field, _body(f"Not found: {_shown(value)}", detail))
 
 
 def field_too_long(field: str, limit: int) -> FieldError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kubesched.api import quantity
 from kubesched.api.names import check_dns1123_label, check_label_value, check_qualified_name
-from kubesched.apiserver import validation_pod
+from kubesched.apiserver import validation_resources
 from kubesched.apiserver.status import (
     FieldError,
     field_duplicate,
@@ -68,7 +68,7 @@ def _node_amounts(amounts: Json, at: str) -> Errors:
     for name, amount in sorted(amounts.items()):
         if amount.startswith("-"):
             errors.append(field_invalid(f"{at}.{name}", amount, "must be greater than or equal to 0"))
-        elif (name in _WHOLE or quantity.is_extended_resource(name)) and validation_pod.is_broken(amount):
+        elif (name in _WHOLE or quantity.is_extended_resource(name)) and validation_resources.is_broken(amount):
             errors.append(field_invalid(f"{at}.{name}", amount, "must be an integer"))
     return errors
 

@@ -62,8 +62,8 @@ def created(resource: Resource, meta: Json) -> Errors:
     return errors + _standard_finalizers(resource, meta)
 
 
-# Beside the look at the change, and the one at the new metadata, that all kinds have in common: how often a kind looks at
-# the change once more, and how often at the new metadata as if the object was new.
+# All kinds have one look at the change and one at the new metadata in common.  Here is how often a kind looks at the
+# change once more, and how often at the new metadata as if the object was new.
 _ONCE_MORE = (1, 0)
 _AS_NEW, _BOTH, _NEITHER = (0, 1), (1, 1), (0, 0)
 _LOOKS: dict[tuple[str, str], tuple[int, int]] = {
@@ -72,9 +72,9 @@ _LOOKS: dict[tuple[str, str], tuple[int, int]] = {
         for shape in (
             *("core.Pod", "core.Node", "core.Namespace", "core.ConfigMap", "core.Secret"),
             *("core.Endpoints", "core.ServiceAccount", "core.PersistentVolumeClaim", "apps.ControllerRevision"),
-            *("batch.Job", "networking.Ingress", "networking.IngressClass", "node.RuntimeClass", "storage.StorageClass"),
-            *("storage.CSIStorageCapacity", "storage.VolumeAttributesClass", "resource.DeviceClass"),
-            *("resource.ResourceClaim", "resource.ResourceClaimTemplate"),
+            *("batch.Job", "networking.Ingress", "networking.IngressClass", "node.RuntimeClass"),
+            *("storage.StorageClass", "storage.CSIStorageCapacity", "storage.VolumeAttributesClass"),
+            *("resource.DeviceClass", "resource.ResourceClaim", "resource.ResourceClaimTemplate"),
             *("rbac.Role", "rbac.RoleBinding", "rbac.ClusterRole", "rbac.ClusterRoleBinding"),
         )
     },

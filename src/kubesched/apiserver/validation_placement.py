@@ -74,7 +74,8 @@ def _node_affinity(affinity: Json, at: str) -> Errors:
     for index, preferred in enumerate(affinity.get(_PREFERRED, ())):
         where = f"{at}.{_PREFERRED}[{index}]"
         errors += _weight(preferred, where)
-        errors += _node_term(preferred.get("preference", {}), f"{where}.preference")
+        # Kept from kube-apiserver: where a pod would rather be, values may be what no label can be.
+        errors += _node_term(preferred.get("preference", {}), f"{where}.preference", any_value=True)
     return errors
 
 
@@ -90,7 +91,7 @@ def node_selector(selector: Json, at: str) -> Errors:
     return [e for index, term in enumerate(terms) for e in _node_term(term, f"{at}.nodeSelectorTerms[{index}]")]
 
 
-def _node_term(term: Json, at: str) -> Errors:
+def _node_term(term: Json, at: str, *, any_value: bool = False) -> Errors:
     errors: Errors = []
     for index, one in enumerate(term.get("matchExpressions", ())):
         where = f"{at}.matchExpressions[{index}]"
@@ -111,7 +112,7 @@ def _node_term(term: Json, at: str) -> Errors:
             errors.append(field_invalid(f"{where}.operator", operator, "not a valid selector operator"))
         key = one.get("key", "")
         errors += [field_invalid(f"{where}.key", key, fault) for fault in faults(check_qualified_name(key))]
-        if operator in ("In", "NotIn"):
+        if operator in ("In", "NotIn") and not any_value:
             for position, value in enumerate(values):
                 bad = faults(check_label_value(value))
                 errors += [field_invalid(f"{where}.values[{position}]", value, fault) for fault in bad]

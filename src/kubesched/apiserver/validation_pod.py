@@ -10,9 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from kubesched.api import quantity
-from kubesched.api.names import check_dns1123_label, check_dns1123_subdomain, check_qualified_name
-from kubesched.apiserver import validation_placement
+from kubesched.api.names import check_dns1123_label, check_dns1123_subdomain
+from kubesched.apiserver import validation_placement, validation_resources
 from kubesched.apiserver.admission import TOLERATES_LOST
 from kubesched.apiserver.status import (
     FieldError,
@@ -23,8 +22,7 @@ from kubesched.apiserver.status import (
     field_not_supported,
     field_required,
 )
-from kubesched.apiserver.strategy import container_requests
-from kubesched.apiserver.validation import each, faults, labels
+from kubesched.apiserver.validation import each, labels
 
 Json = dict[str, Any]
 Errors = list[FieldError]
@@ -34,13 +32,6 @@ _RESTART = ("Always", "OnFailure", "Never")
 _DNS = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PULL = ("Always", "IfNotPresent", "Never")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-_STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-_OTHER_STANDARD_RESOURCES = (  # of quotas and claims; no container can have them
-    *("storage", "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps"),
-    *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
-    *("requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.storage"),
-    *("limits.cpu", "limits.memory", "limits.ephemeral-storage"),
-)
 _PORT_NAME = re.compile("[-a-z0-9]+")
 
 
@@ -80,7 +71,8 @@ def pod_spec(spec: Json, at: str, *, in_pod: bool = False) -> Errors:
         errors += _volumes(spec["volumes"], f"{at}.volumes", volumes)
     if "resourceClaims" in spec:
         errors += _claims(spec["resourceClaims"], f"{at}.resourceClaims")
-    errors += _containers(spec, at, volumes)
+    claims = {claim.get("name", "") for claim in spec.get("resourceClaims", ())}
+    errors += _containers(spec, at, volumes, claims)
     if spec.get("hostNetwork"):
         errors += _host_ports(spec, at, in_pod)
     if spec.get("restartPolicy") not in _RESTART:
@@ -118,9 +110,9 @@ def pod_spec(spec: Json, at: str, *, in_pod: bool = False) -> Errors:
     elif system not in ("linux", "windows"):
         errors.append(field_not_supported(f"{at}.os", system, ("linux", "windows")))
     if "resources" in spec:
-        errors += _pod_resources(spec, f"{at}.resources")
+        errors += validation_resources.of_pod(spec, f"{at}.resources", claims)
     if "overhead" in spec:
-        errors += _amounts(spec["overhead"], f"{at}.overhead")
+        errors += validation_resources.amounts(spec["overhead"], f"{at}.overhead")
     if "topologySpreadConstraints" in spec:
         errors += validation_placement.spread(spec["topologySpreadConstraints"], f"{at}.topologySpreadConstraints")
     if "schedulingGates" in spec:
@@ -146,11 +138,10 @@ def _host_ports(spec: Json, at: str, in_pod: bool) -> Errors:
 # ── containers ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _containers(spec: Json, at: str, volumes: set[str]) -> Errors:
+def _containers(spec: Json, at: str, volumes: set[str], claims: set[str]) -> Errors:
     errors: Errors = []
     containers = spec.get("containers")
     names: set[str] = set()
-    claims = {claim.get("name") for claim in spec.get("resourceClaims", ())}
     if not containers:
         errors.append(field_required(f"{at}.containers"))
     for field in ("containers", "initContainers"):
@@ -205,7 +196,7 @@ def _plain_resources(resources: Json) -> bool:
 
 
 def _container(
-    container: Json, at: str, volumes: set[str], claims: set[Any], host_ports: set[tuple[str, str, int]]
+    container: Json, at: str, volumes: set[str], claims: set[str], host_ports: set[tuple[str, str, int]]
 ) -> Errors:
     errors: Errors = []
     name = container.get("name", "")
@@ -225,7 +216,7 @@ def _container(
     pull = container.get("imagePullPolicy", "")
     if pull not in _PULL:
         errors.append(_choice(f"{at}.imagePullPolicy", pull, _PULL))
-    errors += _resources(container.get("resources", {}), f"{at}.resources", claims)
+    errors += validation_resources.of_container(container.get("resources", {}), f"{at}.resources", claims)
     if container.get("restartPolicy") not in (None, *_RESTART):
         errors.append(field_not_supported(f"{at}.restartPolicy", container["restartPolicy"], _RESTART))
     return errors
@@ -301,120 +292,6 @@ def _mount(mount: Json, at: str, volumes: set[str], mounts: set[str]) -> Errors:
     elif path in mounts:
         errors.append(field_invalid(f"{at}.mountPath", path, "must be unique"))
     mounts.add(path)
-    return errors
-
-
-# ── resources ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def is_standard_container_resource(name: str) -> bool:
-    return name in _STANDARD_RESOURCES or name.startswith("hugepages-")
-
-
-def _overcommits(name: str) -> bool:
-    return ("/" not in name or "kubernetes.io/" in name) and not name.startswith("hugepages-")
-
-
-def _resource_name(name: str, at: str) -> Errors:
-    errors: Errors = []
-    for fault in faults(check_qualified_name(name)):
-        errors.append(field_invalid(at, name, fault))
-    if errors:
-        return errors
-    if "/" not in name:
-        if not is_standard_container_resource(name):
-            if name not in _OTHER_STANDARD_RESOURCES:
-                errors.append(field_invalid(at, name, "must be a standard resource type or fully qualified"))
-            errors.append(field_invalid(at, name, "must be a standard resource for containers"))
-    elif not name.startswith("kubernetes.io/") and "kubernetes.io/" not in name:
-        if not quantity.is_extended_resource(name):
-            errors.append(field_invalid(at, name, "doesn't follow extended resource name standard"))
-    return errors
-
-
-def _amount(name: str, amount: str, at: str) -> Errors:
-    errors: Errors = []
-    if amount[:1] == "-":
-        errors.append(field_invalid(at, amount, "must be greater than or equal to 0"))
-    if "/" in name and quantity.is_extended_resource(name):
-        if is_broken(amount):
-            errors.append(field_invalid(at, amount, "must be an integer"))
-    if name.startswith("hugepages-") and not _is_multiple(amount, name.removeprefix("hugepages-")):
-        errors.append(field_invalid(at, amount, f"{amount} is not positive integer multiple of {name}"))
-    return errors
-
-
-def is_broken(amount: str) -> bool:
-    """Whether a quantity is no whole number; one beyond all numbers is whole enough."""
-    milli = quantity.parse_milli(amount)
-    return milli % 1000 != 0 and abs(milli) < 2**63 - 1
-
-
-def _is_multiple(amount: str, page: str) -> bool:
-    try:
-        size = quantity.parse_milli(page)
-    except ValueError:
-        return False
-    return size > 0 and quantity.parse_milli(amount) % size == 0
-
-
-def _amounts(amounts: Json, at: str) -> Errors:
-    errors: Errors = []
-    for name, amount in sorted(amounts.items()):
-        errors += _resource_name(name, f"{at}[{name}]") + _amount(name, amount, f"{at}[{name}]")
-    return errors
-
-
-def _resources(resources: Json, at: str, claims: set[Any]) -> Errors:
-    errors: Errors = []
-    limits, requests = resources.get("limits", {}), resources.get("requests", {})
-    for name in sorted(limits):
-        where = f"{at}.limits[{name}]"
-        errors += _amount(name, limits[name], where) + _resource_name(name, where)
-    for name in sorted(requests):
-        where, asked = f"{at}.requests[{name}]", requests[name]
-        bad = _amount(name, asked, where)
-        errors += bad + _resource_name(name, where)
-        limit = limits.get(name)
-        if limit is not None:
-            if not _overcommits(name) and quantity.compare(asked, limit):
-                errors.append(field_invalid(f"{at}.requests", asked, f"must be equal to {name} limit of {limit}"))
-            elif quantity.compare(asked, limit) > 0:
-                why = f"must be less than or equal to {name} limit of {limit}"
-                errors.append(field_invalid(f"{at}.requests", asked, why))
-        elif not _overcommits(name) and not _resource_name(name, where):
-            errors.append(field_required(f"{at}.limits", "Limit must be set for non overcommitable resources"))
-    named = {*limits, *requests}
-    if not named & {"cpu", "memory"} and any(name.startswith("hugepages-") for name in named):
-        errors.append(field_forbidden(at, "HugePages require cpu or memory"))
-    for index, claim in enumerate(resources.get("claims", ())):
-        if claim.get("name") not in claims:
-            errors.append(field_not_found(f"{at}.claims[{index}]", claim.get("name", "")))
-    return errors
-
-
-def _pod_resources(spec: Json, at: str) -> Errors:
-    """Faults of what a pod as a whole asks for: of few resources, and no less than its containers together."""
-    errors: Errors = []
-    whole = spec["resources"]
-    limits, requests = whole.get("limits", {}), whole.get("requests", {})
-    for field, amounts in (("limits", limits), ("requests", requests)):
-        for name, amount in sorted(amounts.items()):
-            where = f"{at}.{field}[{name}]"
-            wrong = _resource_name(name, where)[:1]
-            if not wrong and name not in ("cpu", "memory") and not name.startswith("hugepages-"):
-                wrong = [field_not_supported(where, name, ("cpu", "hugepages-", "memory"))]
-            errors += wrong or _amount(name, amount, where)
-    together = container_requests(spec)
-    for name, asked in sorted(requests.items()):
-        if name in limits and quantity.compare(asked, limits[name]) > 0:
-            why = f"must be less than or equal to {name} limit of {limits[name]}"
-            errors.append(field_invalid(f"{at}.requests", asked, why))
-        if name not in limits and not _overcommits(name) and not _resource_name(name, at):
-            errors.append(field_required(f"{at}.limits", "Limit must be set for non overcommitable resources"))
-        if name in together and quantity.compare(asked, together[name]) < 0:
-            why = f"must be greater than or equal to aggregate container requests of {together[name]}"
-            errors.append(field_invalid(f"{at}.requests[{name}]", asked, why))
     return errors
 
 

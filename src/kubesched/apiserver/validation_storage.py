@@ -77,6 +77,8 @@ def _claim_update(obj: Json, old: Json) -> Errors:
         if quantity.compare(asked, granted) <= 0:
             why = "field can not be less than status.capacity"
             errors.append(field_forbidden("spec.resources.requests.storage", why))
+    if obj["spec"].get("volumeMode") != old["spec"].get("volumeMode"):
+        errors.append(field_invalid("volumeMode", obj["spec"].get("volumeMode"), "field is immutable"))
     return errors
 
 
