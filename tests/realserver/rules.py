@@ -273,6 +273,8 @@ def _job_rules() -> list[Asked]:
     return [
         _post(JOBS, named("j", spec={"template": template, "completions": 2})),
         _put(at, ("spec.completions", 3), ("spec.backoffLimit", -1)),
+        _post(JOBS, named("n" * 64, spec={"template": template})),
+        _post(JOBS, named("n" * 62, spec={**indexed["spec"]})),
         _post(JOBS, waiting),
         _put(
             f"{JOBS}/w",
@@ -372,6 +374,7 @@ def _json_rules() -> list[Asked]:
         _post(PODS, pod(volumes=[{"name": "v", "hostPath": {"path": "/x", "type": 3}}])),
         _post(PODS, pod(volumes=[{"name": "v", "hostPath": 3}])),
         _post(PODS, {"metadata": {"name": "p", "uid": 3}}),
+        _post(f"{CORE}/{HERE}/services", named("s", spec={"ports": [{"port": 80, "targetPort": 1.5}]})),
         _post(PODS, {"metadata": 3}),
         _post(f"{CORE}/{HERE}/persistentvolumeclaims", named("c", spec={"accessModes": "Always"})),
         _post(f"{CORE}/{HERE}/persistentvolumeclaims", named("c", spec={"accessModes": [["x"]]})),
@@ -422,11 +425,16 @@ def _pod_rules() -> list[Asked]:
         _post(PODS, pod(affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_RATHER]}})),
         Asked("PATCH", f"{PODS}/new", {"fieldManager": "a"}, pod("new", overhead={"cpu": "1.5.5"}), APPLY),
         _post(f"{CORE}/{HERE}/persistentvolumeclaims", named("v", spec={**_REUSED_CLAIM})),
+        _put(f"{CORE}/{HERE}/persistentvolumeclaims/v", ("spec.resources.requests.storage", "-1")),
         _put(f"{CORE}/{HERE}/persistentvolumeclaims/v", ("spec.volumeMode", "Block")),
         _merge(
             f"{APPS}/{HERE}/replicasets/spread",
             {"spec": {"template": {"spec": {"topologySpreadConstraints": [_SPREAD]}}}},
         ),
+        _post(PODS, pod("gated", schedulingGates=[{"name": "example.com/g"}])),
+        _put(f"{PODS}/gated", ("spec.schedulingGates", None)),
+        _post(PODS, pod("gated-too", schedulingGates=[{"name": "example.com/g"}])),
+        _merge(f"{PODS}/gated-too", {"spec": {"schedulingGates": []}}),
         _post(PODS, pod("changing", activeDeadlineSeconds=60)),
         _put(at, ("spec.containers.0.image", "")),
         _put(at, ("spec.containers.0.image", " x "), ("spec.activeDeadlineSeconds", -1)),

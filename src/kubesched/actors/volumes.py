@@ -212,7 +212,7 @@ def _volume_for(claim: Json, storage_class: Json, node: Json | None) -> Json:
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
         "storageClassName": storage_class["metadata"]["name"],
         "volumeMode": spec.get("volumeMode") or "Filesystem",
-        "csi": {"driver": storage_class["provisioner"], "volumeHandle": name},
+        **_source(storage_class["provisioner"], name),
         "claimRef": {
             "kind": "PersistentVolumeClaim",
             "apiVersion": "v1",
@@ -235,3 +235,10 @@ def _volume_for(claim: Json, storage_class: Json, node: Json | None) -> Json:
         "metadata": {"name": name, "annotations": notes},
         "spec": made,
     }
+
+
+def _source(provisioner: str, name: str) -> Json:
+    """Where the volume is: with a CSI driver, whose name has no slash, or in a directory, as of other provisioners."""
+    if "/" in provisioner:
+        return {"hostPath": {"path": f"/volumes/{name}", "type": "DirectoryOrCreate"}}
+    return {"csi": {"driver": provisioner, "volumeHandle": name}}

@@ -122,7 +122,7 @@ def _int_or_string(value: Any, found: Found) -> Any:
         return _INT32(value, found)
     if value is None:
         return 0
-    raise Mistyped(json_kind(value), "int32")
+    raise Mistyped(f"number {value}" if type(value) is float else json_kind(value), "int32")
 
 
 _INT32 = _integer("int32")

@@ -244,23 +244,6 @@ def _pod_status(obj: Json, old: Json, now: int) -> None:
         status["qosClass"] = old["status"]["qosClass"]
 
 
-def _pod_update(obj: Json, old: Json) -> None:
-    gates, had = obj["spec"].get("schedulingGates"), old["spec"].get("schedulingGates")
-    if had and not gates:
-        status = dict(obj["status"])
-        kept = [c for c in status.get("conditions", ()) if not _is_gated(c)]
-        if len(kept) != len(status.get("conditions", ())):
-            if kept:
-                status["conditions"] = kept
-            else:
-                status.pop("conditions", None)
-            obj["status"] = status
-
-
-def _is_gated(condition: Json) -> bool:
-    return condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated"
-
-
 # ── everything else ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -347,7 +330,6 @@ _CREATE: dict[str, Prepare] = {
     "certificates.CertificateSigningRequest": _csr,
 }
 _UPDATE: dict[str, Callable[[Json, Json], None]] = {
-    "core.Pod": _pod_update,
     "core.Namespace": _namespace_update,
     "core.Service": _service_update,
     "core.Secret": _secret_update,

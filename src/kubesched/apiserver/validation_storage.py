@@ -72,8 +72,8 @@ def _claim_update(obj: Json, old: Json) -> Errors:
             "claims\n" + validation_pod_change.diff(was, new)
         )
         errors.append(field_forbidden("spec", why))
-    if bound and asked and had and quantity.compare(asked, had) < 0:
-        granted = ((old.get("status") or {}).get("capacity") or {}).get("storage", had)
+    if asked and had and quantity.compare(asked, had) < 0:
+        granted = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
         if quantity.compare(asked, granted) <= 0:
             why = "field can not be less than status.capacity"
             errors.append(field_forbidden("spec.resources.requests.storage", why))

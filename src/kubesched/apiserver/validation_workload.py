@@ -255,6 +255,19 @@ def _job(obj: Json) -> Errors:
     return _job_spec(obj["spec"], "spec", selected=True)
 
 
+def _new_job(obj: Json) -> Errors:
+    """Faults of a new job, whose name its pods will have in labels, and with their index in their names."""
+    spec, name = obj["spec"], obj["metadata"].get("name", "")
+    errors = _job(obj)
+    if not spec.get("manualSelector"):
+        errors += labels({prefix + "job-name": name for prefix in _JOB_PREFIXES}, "spec.template.labels")
+    last = f"{name}-{(spec.get('completions') or 0) - 1}"
+    if spec.get("completionMode") == "Indexed" and spec.get("completions", 0) > 0 and check_dns1123_label(last):
+        why = f"will not able to create pod with invalid DNS label: {last}"
+        errors.append(field_invalid("metadata.name", name, why))
+    return errors
+
+
 def _cron_job(obj: Json) -> Errors:
     spec = obj["spec"]
     errors: Errors = []
@@ -374,7 +387,7 @@ CREATE: dict[str, Check] = {
     "apps.ReplicaSet": _replica_set,
     "apps.StatefulSet": _new_stateful_set,
     "apps.DaemonSet": _daemon_set,
-    "batch.Job": _job,
+    "batch.Job": _new_job,
     "batch.CronJob": _cron_job,
 }
 
