@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from tests.realserver.faults import Refuse
@@ -17,7 +18,6 @@ from tests.realserver.scheduling import Kubesched
 from tests.realserver.tcpproxy import TcpProxy
 
 pytestmark = pytest.mark.slow
-LEASE = 15.0  # seconds; what is meant is 17 s after a crash and 2 s after a stop, and both are printed
 
 
 @pytest.fixture(scope="module")
@@ -41,22 +41,30 @@ def leads(scheduler: Kubesched) -> bool:
     return any(line.get("what") == "leading" for line in scheduler.said("Talking to the API server"))
 
 
-def succession(scene: Scene, leader: Kubesched, end: signal.Signals) -> float:
-    """End the leader, and say how long after that its successor's first pod was bound."""
+class Succession(NamedTuple):
+    """How a leader was succeeded: who held the Lease since, and when its successor's first pod was bound."""
+
+    holders: list[str]
+    seconds: float
+
+
+def succession(scene: Scene, leader: Kubesched, end: signal.Signals) -> Succession:
+    """End the leader, and wait for its successor's first pod."""
     [holder, _] = scene.witness.holders[-1]
-    ended = time.monotonic()
+    known, ended = len(scene.witness.holders), time.monotonic()
     leader.send(end)
     scene.witness.until(lambda seen: seen.holders[-1][0] not in ("", holder), "another leader")
     taken = scene.witness.holders[-1][1]
     scene.witness.until(lambda seen: seen.first_bound_after(taken) is not None, "its first binding")
     first = scene.witness.first_bound_after(taken)
     assert first is not None
-    return first.heard - ended
+    return Succession([name for name, _ in scene.witness.holders[known:]], first.heard - ended)
 
 
 def test_a_leader_that_is_killed_or_stopped_is_succeeded_in_time_and_no_pod_is_lost_or_bound_twice(
     scene: Scene, record_testsuite_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """How long it takes is printed; tests/live/test_succession.py shows in virtual time what it is made of."""
     scene.nodes(20, cpu="8")
     first = scene.start(ELECTED)
     wait_until(lambda: leads(first), timeout=30, what="the first to lead")
@@ -69,12 +77,13 @@ def test_a_leader_that_is_killed_or_stopped_is_succeeded_in_time_and_no_pod_is_l
         stream.stop()
     scene.until_all_bound(stream.created)
     with capsys.disabled():
-        print(f"\nfirst bind {crash:.1f} s after kill -9 of the leader, {stop:.2f} s after SIGTERM")
-    record_testsuite_property("seconds from kill -9 to first bind", crash)
-    record_testsuite_property("seconds from SIGTERM to first bind", stop)
+        print(f"\nfirst bind {crash.seconds:.1f} s after kill -9 of the leader, {stop.seconds:.2f} s after SIGTERM")
+    record_testsuite_property("seconds from kill -9 to first bind", crash.seconds)
+    record_testsuite_property("seconds from SIGTERM to first bind", stop.seconds)
     assert scene.witness.problems == []
-    assert crash < 2 * LEASE, "one Lease was waited out, not two, however busy this machine is"
-    assert stop < LEASE, "a Lease that was given back is not waited out"
+    assert len(crash.holders) == 1, "the dead cannot give it back"
+    assert stop.holders[0] == "", "it was given back, and nobody waited for it to run out"
+    assert len(stop.holders) == 2
     assert second.ended() == 0
 
 
