@@ -20,7 +20,7 @@ import socket
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubesched.api.time import Duration, Instant
@@ -49,6 +49,7 @@ from kubesched.telemetry.metrics import Metrics
 from kubesched.wire.exchange import Remark
 
 LOST, STOPPED = 1, 0  # exit statuses
+AN_HOUR = 3600.0
 
 
 class Running:
@@ -108,7 +109,7 @@ class Running:
         writer.say(logs.STARTED, version=wish.version, server=self.access.server, schedulers=", ".join(self._names))
         if self.access.insecure:
             self.metrics.insecure(True)
-            writer.say(logs.INSECURE, server=self.access.server)
+            repeat(self.loop, AN_HOUR, lambda: writer.say(logs.INSECURE, server=self.access.server))
         self._watch_signals()
         try:
             try:
@@ -313,6 +314,12 @@ class Running:
 
     def _waiting(self, why: str, delay: float) -> None:
         self.writer.say(logs.WAITING, server=self.access.server, err=why, seconds=delay)
+
+
+def repeat(loop: asyncio.AbstractEventLoop, every: float, action: Callable[[], None]) -> None:
+    """Do something now, and again after so many seconds, for as long as the loop lives."""
+    action()
+    loop.call_later(every, repeat, loop, every, action)
 
 
 def wall_clock() -> Instant:
