@@ -25,7 +25,7 @@ SIZE = Size(
     fault_every=float(os.environ.get("KUBESCHED_CHURN_FAULT_EVERY", "5")),
 )
 SEED = int(os.environ.get("KUBESCHED_CHURN_SEED", "1"))
-GROWTH_AT_MOST = 1.10  # of whoever led for a quarter of the time: of its second fifth, when what fills is full
+GROWTH_AT_MOST = 1.10  # since its second fifth, of whoever led for a quarter of the time: what fills is full by then
 POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
