@@ -86,6 +86,20 @@ def test_a_leader_that_is_stopped_is_succeeded_at_once_however_much_it_still_had
     assert len(bound) == len(set(bound)), "nobody was bound twice"
 
 
+def test_nor_does_it_wait_for_bindings_that_the_rate_holds_back() -> None:
+    it = Changing(NEAR, qps=50.0, burst=100)
+    for i in range(500):
+        it.stage.create(PODS, pod(f"burst-{i}"))
+    ended = it.stage.run_for(milliseconds(100)).now
+    assert len(it.first.core.flights) > 300, "decided, and not on their way yet"
+    it.first.stop()
+    assert it.until_bound(ended) <= LAST_WORDS_WITHIN + 12 * NEAR
+    it.stage.run_for(seconds(30))
+    assert [name for name in it.waiting() if name.startswith("burst")] == []
+    bound = [one.path for _, _, one in it.stage.asked if one.path.endswith("/binding")]
+    assert len(bound) == len(set(bound)), "nobody was bound twice"
+
+
 def test_events_are_written_where_there_is_time() -> None:
     it = Changing(NEAR)
     it.first.stop()

@@ -432,6 +432,20 @@ def test_nothing_is_sent_while_nothing_may_be_written() -> None:
     assert len(s.look().asked) == 1
 
 
+def test_before_letting_go_only_what_is_on_its_way_or_settles_a_binding_is_brought_to_an_end() -> None:
+    s = performer(qps=10.0, burst=1)
+    perform(s, bind(1, "default/sent"), bind(2, "default/unsent"), read(3, "default/asked"), patch(4, "default/told"))
+    assert s.machine.hush(s.now) == 2
+    s.look()
+    gone = answers(s)
+    assert gone.keys() == {2, 4}
+    assert {one.failure.applied for one in gone.values() if one.failure is not None} == {"no"}
+    s.answer({}, 201)
+    assert s.after(1).request.method == "GET", "nobody but the one who bound it asks what became of a binding"
+    perform(s, bind(5, "default/late"))
+    assert 5 in answers(s)
+
+
 def test_it_knows_whether_everything_has_been_answered() -> None:
     s = perform(performer(), bind(1), publish(2))
     assert (len(s.machine), s.machine.idle) == (1, False)

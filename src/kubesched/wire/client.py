@@ -134,11 +134,11 @@ class Client:
         return min((at for machine in self._machines if (at := machine.deadline) is not None), default=None)
 
     def hush(self, now: Instant) -> Actions:
-        """Say nothing more to people, so that letting go of the Lease need not wait for it."""
+        """Leave what another leader may as well do, so that letting go of the Lease need not wait for it."""
         dropped = self.performer.hush(now)
         if dropped:
-            text = f"{dropped} Events and conditions are left to whoever leads next: letting go does not wait for them"
-            self.exchange.remark("info", "Publish", "hushed", text)
+            text = f"{dropped} bindings, conditions and Events not on their way yet are left to whoever leads next"
+            self.exchange.remark("info", "Lease", "left", text)
         return self._actions(now)
 
     def stop(self, now: Instant) -> Actions:

@@ -40,12 +40,21 @@ URGENT, NORMAL, LOW = 0, 1, 2
 class Job:
     """One effect on its way: its plan, and the request or pause it has got to."""
 
-    __slots__ = ("effect", "key", "lane", "plan", "rank", "ready_at", "request")
+    __slots__ = ("binds", "effect", "key", "lane", "plan", "rank", "ready_at", "request", "sent")
 
-    def __init__(self, effect: EffectId | None, plan: Plan, lane: Lane, rank: tuple[int, int], key: str) -> None:
+    def __init__(
+        self, effect: EffectId | None, plan: Plan, lane: Lane, rank: tuple[int, int], key: str, binds: bool = False
+    ) -> None:
         self.effect, self.plan, self.lane, self.rank, self.key = effect, plan, lane, rank, key
+        self.binds = binds
+        self.sent = False  # a request of it, at least
         self.request: Request | None = None
         self.ready_at = Instant(0)  # when its request could have been sent, if it had been its turn
+
+    @property
+    def can_be_left(self) -> bool:
+        """Whether another leader may as well do it: it is for people, or a binding nobody has heard of yet."""
+        return self.rank[0] == LOW or (self.binds and not self.sent)
 
 
 class Lane:
@@ -73,12 +82,12 @@ class Lane:
     def back(self, job: Job) -> None:
         self._count(job, -1)
 
-    def drop_low(self) -> list[Job]:
-        """Those that wait for their turn and nobody waits for."""
-        dropped = [job for _, job in self._ready if job.rank[0] == LOW]
-        self._ready = [(rank, job) for rank, job in self._ready if rank[0] != LOW]
+    def leave(self) -> list[Job]:
+        """Those that wait for their turn and can be left."""
+        left = [job for _, job in self._ready if job.can_be_left]
+        self._ready = [(rank, job) for rank, job in self._ready if not job.can_be_left]
         heapify(self._ready)
-        return dropped
+        return left
 
     @property
     def urgent(self) -> bool:
@@ -170,17 +179,18 @@ class Performer:
                     self._begin(effect.id, self._plans.call(step), lane, NORMAL, _object_of(step), now)
                 case _:
                     plan = self._makers[type(effect)](effect, now)
-                    self._begin(effect.id, plan, self._calls, _urgency(effect), f"Pod {effect.pod}", now)
+                    binds = isinstance(effect, Bind)
+                    self._begin(effect.id, plan, self._calls, _urgency(effect), f"Pod {effect.pod}", now, binds)
         self._go(now)
 
     def hush(self, now: Instant) -> int:
-        """Say nothing more to people: what is not on its way by now is dropped.  How much that was."""
+        """Begin nothing more that another leader may as well do, nor say anything to people.  How much that was."""
         self._hushed = True
-        paused = [job for _, _, job in self._paused if job.rank[0] == LOW]
-        self._paused = [one for one in self._paused if one[2].rank[0] != LOW]
+        paused = [job for _, _, job in self._paused if job.can_be_left]
+        self._paused = [one for one in self._paused if not one[2].can_be_left]
         heapify(self._paused)
         before = self._dropped
-        for job in [*paused, *(job for lane in self._lanes for job in lane.drop_low())]:
+        for job in [*paused, *(job for lane in self._lanes for job in lane.leave())]:
             self._drop(job, now)
         self._go(now)
         return self._dropped - before
@@ -219,9 +229,16 @@ class Performer:
             self._begin(effect.id, said[1], self._events, LOW, f"Event {said[0]}", now)
 
     def _begin(
-        self, effect: EffectId | None, plan: Plan, lane: Lane, urgency: int, key: str, now: Instant
+        self,
+        effect: EffectId | None,
+        plan: Plan,
+        lane: Lane,
+        urgency: int,
+        key: str,
+        now: Instant,
+        binds: bool = False,
     ) -> None:
-        job = Job(effect, plan, lane, (urgency, next(self._numbers)), key)
+        job = Job(effect, plan, lane, (urgency, next(self._numbers)), key, binds)
         lane.unfinished += 1
         if key and key in self._behind:
             self._behind[key].append(job)
@@ -239,6 +256,7 @@ class Performer:
         for lane in self._lanes:
             while (job := lane.next(now)) is not None:
                 assert job.request is not None, "what is ready has a request"
+                job.sent = True
                 request = replace(job.request, waited=Duration(now - job.ready_at))
                 self._exchange.send(request, partial(self._hear, job))
 
@@ -255,7 +273,7 @@ class Performer:
         except StopIteration as done:
             self._end(job, done.value, now)
             return
-        if self._hushed and job.rank[0] == LOW:
+        if self._hushed and job.can_be_left:
             self._drop(job, now)
         elif isinstance(wanted, Pause):
             heappush(self._paused, (Instant(now + wanted.delay), next(self._numbers), job))
