@@ -83,7 +83,7 @@ bench: $(READY) ## measure
 
 .PHONY: fuzz
 fuzz: $(READY) ## ten minutes of drawn clusters and faults, on all cores (MINUTES=m; SEED=n to begin elsewhere than today)
-	@$(BIN)/kubesched fuzz --minutes $(MINUTES) $(if $(SEED),--seeds $(SEED)..)
+	@$(BIN)/kubesched fuzz --mode mixed --minutes $(MINUTES) $(if $(SEED),--seeds $(SEED)..)
 
 include envtest.mk
 

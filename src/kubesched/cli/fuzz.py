@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kubesched import __version__
-from kubesched.fuzz.campaign import Tally, campaign, keep, seeds_of
-from kubesched.fuzz.drawing import FAULT_NAMES, MODES, Mode
+from kubesched.fuzz.campaign import Manner, Tally, campaign, keep, seeds_of
+from kubesched.fuzz.drawing import FAULT_NAMES, MODES
 from kubesched.fuzz.judge import LAWS
 from kubesched.fuzz.plan import read_plan
 from kubesched.fuzz.play import play
@@ -64,7 +64,7 @@ class Faults(click.ParamType[tuple[str, ...]]):
 @click.argument("plans", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--seeds", "--seed", type=Seeds(), help="Which seeds.  [default: today's, as many as there is time for]")
 @click.option("--minutes", type=click.FloatRange(0, 100_000), metavar="M", help="Stop after so long.")
-@click.option("--mode", type=click.Choice(MODES), default="random", show_default=True, help="How to look.")
+@click.option("--mode", type=click.Choice((*MODES, "mixed")), default="random", show_default=True, help="How to look.")
 @click.option("--faults", type=Faults(), default="all", show_default=True, help="What may go wrong.")
 @click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Processes.  [default: one a core]")
 @click.option("--into", type=click.Path(path_type=Path), default=REGRESSIONS, show_default=True, help="Folder to keep.")
@@ -73,7 +73,7 @@ def fuzz(
     plans: tuple[Path, ...],
     seeds: range | None,
     minutes: float | None,
-    mode: Mode,
+    mode: Manner,
     faults: tuple[str, ...],
     jobs: int | None,
     into: Path,
@@ -82,7 +82,8 @@ def fuzz(
     """Look for trouble: clusters, workloads and faults drawn from seeds, and a judge.
 
     PLANS are runs that were kept; they are played instead.  Modes: random; small, every fault and every pair of
-    faults of small clusters, one after the other; liveness, faults that stop and a cluster that must come to rest.
+    faults of small clusters, one after the other; liveness, faults that stop and a cluster that must come to rest;
+    mixed, of twenty seeds three in mode liveness, and one in mode small with some of its faults.
     """
     if plans:
         return _replay(plans)
@@ -103,10 +104,10 @@ def fuzz(
         click.echo(
             f"seed {found.seed} at {commit} broke {found.what}; "
             f"shrunk from {found.plan.size} to {small.size} parts: {path}; "
-            f"replay: kubesched fuzz --seeds {found.seed} --mode {mode}{chosen}"
+            f"replay: kubesched fuzz --seeds {found.seed} --mode {found.mode}{chosen}"
         )
     for found in tally.found[most:]:
-        click.echo(f"seed {found.seed} at {commit} broke {found.what}")
+        click.echo(f"seed {found.seed}, mode {found.mode}, at {commit} broke {found.what}")
     return 1 if tally.found else 0
 
 

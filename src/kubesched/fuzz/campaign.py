@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import suppress
 from datetime import date
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
+from typing import Literal, TypeAlias
 
 from msgspec import Struct, structs
 
@@ -19,11 +25,16 @@ from kubesched.fuzz.shrink import Shrinker
 
 CHUNK = 5  # seeds a worker takes at a time
 
+Manner: TypeAlias = Mode | Literal["mixed"]
+_MIXTURE: tuple[Mode, ...] = ("small", *("liveness",) * 3, *("random",) * 16)
+_SMALL_SHARE = 20  # of the variations of a small cluster, one in so many is played where modes are mixed
+
 
 class Found(Struct, frozen=True):
     """A seed that broke a law."""
 
     seed: int
+    mode: Mode
     plan: Plan
     law: str
     what: str
@@ -63,32 +74,54 @@ def seeds_of(day: date) -> int:
     return day.toordinal() * 100_000
 
 
-def runs_of(seed: int, mode: Mode, faults: Sequence[str]) -> Iterator[Played]:
-    """Every run of a seed: one, or in mode small all variations."""
+def mode_of(seed: int, manner: Manner) -> Mode:
+    """How a seed is played: where modes are mixed, its number says so."""
+    return _MIXTURE[seed % len(_MIXTURE)] if manner == "mixed" else manner
+
+
+def runs_of(seed: int, manner: Manner, faults: Sequence[str]) -> Iterator[Played]:
+    """Every run of a seed: one, or of a small cluster its variations, some of them where modes are mixed."""
+    mode = mode_of(seed, manner)
     plan = draw(seed, mode, faults)
     if mode == "small":
-        yield from explore(plan)
+        yield from explore(plan, _SMALL_SHARE if manner == "mixed" else 1)
     else:
         yield play(plan)
 
 
-def work(seeds: Sequence[int], mode: Mode, faults: Sequence[str]) -> Tally:
+def work(seeds: Sequence[int], manner: Manner, faults: Sequence[str]) -> Tally:
     """What one worker does with some seeds."""
     tally = Tally(sometimes=Counter(), found=[])
     for seed in seeds:
         tally.seeds += 1
-        for played in runs_of(seed, mode, faults):
+        for played in runs_of(seed, manner, faults):
             tally.add(played)
             if played.broken is not None:
-                tally.found.append(Found(seed, played.plan, played.broken.law, str(played.broken)))
+                mode = mode_of(seed, manner)
+                tally.found.append(Found(seed, mode, played.plan, played.broken.law, str(played.broken)))
                 break
     return tally
+
+
+def follow(beginner: Connection, held_by_it: Connection) -> None:
+    """In a worker: end with the process that began it, even when that is killed and can say nothing.
+
+    Whoever waits for work would otherwise wait for ever.  A pipe ends when nobody has its other end open any more.
+    """
+    held_by_it.close()  # our copy of it
+
+    def wait_for_the_end() -> None:
+        with suppress(EOFError, OSError):
+            beginner.recv_bytes()
+        os._exit(1)
+
+    Thread(target=wait_for_the_end, daemon=True).start()
 
 
 def campaign(
     seeds: range,
     *,
-    mode: Mode = "random",
+    mode: Manner = "random",
     faults: Sequence[str] = FAULT_NAMES,
     jobs: int = 1,
     minutes: float | None = None,
@@ -109,7 +142,8 @@ def campaign(
             total.merge(work(chunk, mode, faults))
             progress(total)
         return total
-    with ProcessPoolExecutor(jobs) as pool:
+    ours, theirs = Pipe(duplex=False)
+    with ours, theirs, ProcessPoolExecutor(jobs, initializer=follow, initargs=(ours, theirs)) as pool:
         under_way: set[Future[Tally]] = set()
         while True:
             while len(under_way) < 2 * jobs and (end is None or time.monotonic() < end):

@@ -8,12 +8,13 @@ no more than that, and what is found here is small already.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations, islice
 
 from msgspec import structs
 
 from kubesched.fuzz.plan import Crash, Mishap, Outcome, Plan, Weather
 from kubesched.fuzz.play import Played, play
+from kubesched.fuzz.tape import Tape
 
 WAYS: tuple[Outcome, ...] = ("lost", "timeout-after-apply", "late", "refused", "failed", "slow", "twice")
 _AFTER = {"late": 12_000, "slow": 8_000}
@@ -21,8 +22,13 @@ _LAGS = (1, 3_000)  # of news about pods: at once, and late
 _PAIRS_AT_MOST = 400
 
 
-def variations(plan: Plan) -> Iterator[Plan]:
-    """The plan without faults, and then with every one and two of them."""
+def variations(plan: Plan, every: int = 1) -> Iterator[Plan]:
+    """The plan without faults, and then with every one and two of them.
+
+    Args:
+        every: of those with faults only one in so many, beginning with one that luck chooses.
+    """
+    begin = Tape(plan.seed).below(every, "variations")
     for lag in _LAGS:
         weather = Weather(until=plan.weather.until, lag={"": 1, "Pod": lag}, patience=1_000)
         calm = structs.replace(plan, weather=weather, mishaps=())
@@ -30,10 +36,9 @@ def variations(plan: Plan) -> Iterator[Plan]:
         first = play(calm)
         if first.broken is not None:
             return  # nothing needs to go wrong
-        yield from _deaths(calm, first.effects)
         singles = [mishap for place in first.requests if place[0] != "Publish" for mishap in _mishaps(place)]
-        yield from (structs.replace(calm, mishaps=(mishap,)) for mishap in singles)
-        yield from _pairs(calm, singles)
+        alone = (structs.replace(calm, mishaps=(mishap,)) for mishap in singles)
+        yield from islice(chain(_deaths(calm, first.effects), alone, _pairs(calm, singles)), begin, None, every)
 
 
 def _mishaps(place: tuple[str, str, int]) -> Iterator[Mishap]:
@@ -58,7 +63,7 @@ def _pairs(plan: Plan, singles: list[Mishap]) -> Iterator[Plan]:
         yield structs.replace(plan, mishaps=pair)
 
 
-def explore(plan: Plan) -> Iterator[Played]:
-    """Play every variation."""
-    for variation in variations(plan):
+def explore(plan: Plan, every: int = 1) -> Iterator[Played]:
+    """Play its variations."""
+    for variation in variations(plan, every):
         yield play(variation, tracing=True)
