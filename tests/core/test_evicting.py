@@ -185,6 +185,28 @@ def test_when_the_promised_node_is_worth_nothing_any_more_the_preemptor_looks_el
     assert [one.pod for one in of(Evict, effects)] == ["default/lower"]
 
 
+@pytest.mark.parametrize("how", ["it is placed elsewhere", "somebody else binds it", "it is deleted"])
+def test_room_that_was_promised_and_is_not_taken_is_news_for_those_who_minded_the_promise(cluster, how):
+    """None of it can be read from the preemptor's status: the promise had not been written yet."""
+    big = pod("big", cpu=3, on="n1", priority=0)
+    waiting = pod("waiting", cpu=1, memory=2, priority=1, preemptionPolicy="Never")
+    core = cluster(node("n1", cpu=4, memory=2), big, HIGH)
+    [evict] = of(Evict, run(core))
+    observe(core, waiting)
+    run(core, at=core.now)
+    assert core.state("default/waiting") is State.PARKED, "it is to mind the promise"
+
+    observe(core, node("n2", cpu=2, memory=1))
+    if how == "it is placed elsewhere":
+        fail(core, evict, "Forbidden", "no")
+    elif how == "somebody else binds it":
+        observe(core, changed(HIGH, spec={"nodeName": "n2"}))
+    else:
+        vanish(core, HIGH)
+
+    assert Bind.match(pod="default/waiting", node="n1") in run(core, at=seconds(5))
+
+
 def test_two_preemptors_do_not_choose_the_same_victim(cluster):
     core = cluster(N1, node("n2", cpu=2), LOW, pod("low2", cpu=2, on="n2", priority=2), HIGH, changed_name(HIGH))
 
@@ -208,6 +230,20 @@ def test_an_eviction_that_is_refused_makes_the_preemptor_look_again(cluster):
     [again] = of(Evict, effects)
     assert again.pod == "default/low"
     assert of(Publish, effects)[0].reason == "FailedScheduling"
+
+
+def test_evictions_that_are_refused_again_and_again_leave_time_between_them(cluster):
+    """Nobody else waits, and kube-scheduler would try as fast as it is refused."""
+    core, evict = preempting(cluster)
+    refused = []
+    for second in range(12):
+        while evict is not None and len(refused) < 20:
+            refused.append(second)
+            effects = fail(core, evict, "Forbidden", "no") + run(core, at=core.now)
+            evict = next(iter(of(Evict, effects)), None)
+        evict = next(iter(of(Evict, run(core, at=seconds(second + 1)))), None)
+
+    assert refused == [0, 2, 5, 10]
 
 
 def test_a_victim_that_waits_for_permission_is_called_back_without_a_deletion():

@@ -414,6 +414,15 @@ def test_a_rejection_wakes_others_and_not_itself(cluster: Any):
     assert core.state("default/a") is State.PARKED
 
 
+def test_a_rejected_pod_comes_back_as_it_is_by_then(cluster: Any):
+    core = waiting(cluster, Patience(seconds(10), "a"))
+    observe(core, node("n2", cpu=1))
+    observe(core, pod("a", cpu=2, version=2))
+    tick(core, at=seconds(10))
+    run(core, at=seconds(20))
+    assert core.state("default/a") is State.PARKED, "it was placed as it had been"
+
+
 def test_a_rejected_pod_hears_what_happened_while_it_waited(cluster: Any):
     core = waiting(cluster, Patience(seconds(10), "a"))
     observe(core, node("n2", cpu=1))

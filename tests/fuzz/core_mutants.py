@@ -328,7 +328,7 @@ def bm_23(patch: Patch) -> None:
     needing.promised_pods_go,
 )
 def bm_24(patch: Patch) -> None:
-    patch.setattr(watching, "_tell_of_released_promise", nothing)
+    patch.setattr(watching, "tell_of_released_promise", nothing)
 
 
 @mutant(
@@ -371,8 +371,8 @@ def bm_26(patch: Patch) -> None:
 
 @mutant("BM-27", "the same victims are evicted again and again before they have gone (#134249)", needing.preempting)
 def bm_27(patch: Patch) -> None:
-    patch.setattr(Pod, "preempted", False)
-    patch.setattr(Evictions, "leaving", lambda self, uid: None)
+    patch.setattr(preemption, "_is_preempted", lambda pod: False)
+    patch.setattr(Evictions, "_await_end", nothing)
     patch.setattr(Evictions, "unanswered", lambda self, uid: False)
 
 
@@ -429,11 +429,11 @@ def bm_32(patch: Patch) -> None:
 def bm_33(patch: Patch) -> None:
     ineligible = preemption.ineligible
 
-    def loyal(cycle: Any, pod: Any, rejected: Any, leaving: Any = None) -> str:
+    def loyal(cycle: Any, pod: Any, rejected: Any, *known: Any) -> str:
         promised = preemption._promised(cycle, pod)
         if promised and cycle.nodes.named(promised) is None:
             return "it was promised room already"
-        return ineligible(cycle, pod, rejected, leaving)
+        return ineligible(cycle, pod, rejected, *known)
 
     patch.setattr(preemption, "ineligible", loyal)
 

@@ -122,6 +122,11 @@ def tolerant(before: Pod) -> Pod:
     return read(raw, Pod)
 
 
+def going(before: Pod) -> Pod:
+    meta = msgspec.structs.replace(before.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    return msgspec.structs.replace(before, metadata=meta)
+
+
 def nominated(before: Pod) -> Pod:
     raw = msgspec.to_builtins(before)
     raw["status"] = {"nominatedNodeName": "a"}
@@ -146,6 +151,9 @@ POD_CHANGES: dict[str, tuple[Pod, Pod | None, Pod | None, QueueingHint]] = {
     "a pod is counted no more": (WAITING, MATCHING, changed(MATCHING, baz=""), QUEUE),
     "a pod is counted as before": (WAITING, MATCHING, changed(MATCHING, foo="", baz=""), SKIP),
     "one constraint flips, the other does not": (WAITING, MATCHING, changed(MATCHING, foo="", bar=""), QUEUE),
+    "a counted pod begins to go": (WAITING, MATCHING, going(MATCHING), QUEUE),
+    "a pod nobody counts begins to go": (WAITING, OTHER, going(OTHER), SKIP),
+    "a pod that goes is no news again": (WAITING, going(MATCHING), going(changed(MATCHING, foo="", new="")), SKIP),
     "labels stay": (WAITING, MATCHING, MATCHING, SKIP),
     "a pod without a place changes": (WAITING, pod("o", FOO), pod("o", {"baz": ""}), SKIP),
     "the pod itself is counted no more": (WAITING, WAITING, changed(WAITING, baz=""), QUEUE),
@@ -213,7 +221,7 @@ def test_a_nodes_change_wakes(case: str) -> None:
 def test_what_is_listened_to() -> None:
     pods, nodes = PodTopologySpread().events_to_register()
     assert (pods.resource, nodes.resource) == (POD, NODE)
-    assert pods.action == Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION
+    assert pods.action == Action.ADD | Action.DELETE | Action.UPDATE
     assert nodes.action == Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
 
 

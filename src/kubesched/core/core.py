@@ -302,6 +302,9 @@ class Core:
     def leaving(self, uid: str) -> Leaving | None:
         return self.evictions.leaving(uid)
 
+    def promised(self, uid: str) -> str | None:
+        return self.queue.promised(uid) if self.life.state(uid) is not None else None
+
     # ── questions: pure reads ────────────────────────────────────────────────────────────────────────────────
 
     @property

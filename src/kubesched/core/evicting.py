@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class Preemption:
     """Room being made for one pod."""
 
-    __slots__ = ("failed", "node", "pod", "remaining", "unanswered", "unseen")
+    __slots__ = ("failed", "node", "pod", "promised", "remaining", "unanswered")
 
     def __init__(self, pod: PodInfo, node: str) -> None:
         self.pod = pod
         self.node = node
         self.unanswered: set[str] = set()  # victims whose eviction has not been answered, by uid
-        self.unseen: set[str] = set()  # victims whose end was promised, and of whom our view does not show it yet
+        self.promised: set[str] = set()  # victims whose end was promised, and that our view still has
         self.remaining: dict[str, None] = {}  # victims still in our view, by uid
         self.failed = False  # a victim would not go, so the room will not be made
 
@@ -48,29 +48,34 @@ class Evictions:
         return preemption is not None and bool(preemption.unanswered)
 
     def leaving(self, uid: str) -> Leaving | None:
-        """Victims that must not be chosen again: their end was promised, and our view does not show it yet."""
+        """Victims that must not be chosen again: their end was promised, and they have not gone yet."""
         preemption = self.under_way.get(uid)
-        return Leaving(preemption.node, frozenset(preemption.unseen)) if preemption and preemption.unseen else None
+        return Leaving(preemption.node, frozenset(preemption.promised)) if preemption and preemption.promised else None
 
     def begin(self, pod: PodInfo, profile: Profile, decision: Decision) -> None:
         """Evict the victims of a decision."""
         result = decision.post_filter
         assert result is not None, "a preemption needs a decision that asked for it"
         assert result.node, "a preemption needs a node"
+        promised = {uid for other in self.under_way.values() for uid in other.promised}
         preemption = self.under_way[pod.uid] = Preemption(pod, result.node)
         self._release_promises(pod, result.node)
         for victim in result.victims:
             preemption.remaining[victim.uid] = None
+            if victim.uid in promised:
+                preemption.promised.add(victim.uid)
         for victim in result.victims:
             self._evict(preemption, profile, victim)
         self._settle(preemption)
 
     def _release_promises(self, pod: PodInfo, node: str) -> None:
-        """Lower pods that were promised room on this node shall look elsewhere."""
-        for other in list(self._core.queue.nominated().get(node, ())):
+        """Lower pods that were promised room on this node shall look elsewhere, and not wait for it any longer."""
+        core = self._core
+        for other in list(core.queue.nominated().get(node, ())):
             if other.priority < pod.priority:
-                self._core.queue.nominate(other, "")
-                self._core.failing.say(other, None, "")
+                core.queue.nominate(other, "")
+                core.failing.say(other, None, "")
+                core.queue.activate([other.uid], core.now, patiently=True)
 
     def _evict(self, preemption: Preemption, profile: Profile, victim: PodInfo) -> None:
         core, preemptor = self._core, preemption.pod
@@ -84,7 +89,7 @@ class Evictions:
         if seen is None or seen.uid != victim.uid:
             preemption.remaining.pop(victim.uid, None)
             return  # it went while an extender was asked
-        if seen.terminating:
+        if seen.terminating or victim.uid in preemption.promised:
             return  # it is going already
         preemption.unanswered.add(victim.uid)
 
@@ -92,7 +97,7 @@ class Evictions:
             preemption.unanswered.discard(victim.uid)
             failure = answer.failure
             if failure is None or failure.reason == "NotFound":
-                self._await_sight(preemption, victim)
+                self._await_end(preemption, victim)
             if failure is None:
                 core.publish(victim, profile, "Preempted", note, action="Preempting", related=preemptor.key)
             elif failure.reason != "NotFound":
@@ -102,20 +107,14 @@ class Evictions:
         message = f"{profile.name}: preempting to accommodate a higher priority pod"
         core.outbox.emit(Evict, heir, pod=victim.key, uid=victim.uid, message=message)
 
-    def _await_sight(self, preemption: Preemption, victim: PodInfo) -> None:
-        """Its end is promised; until our view shows it, it must not be chosen once more.
+    def _await_end(self, preemption: Preemption, victim: PodInfo) -> None:
+        """Its end is promised; until it has gone, it must not be chosen once more.
 
-        That it is going is not enough: somebody else may have deleted it before we did, and then nothing in our
-        view says yet that it makes room for anybody.
+        Not even when our view shows that it is going: somebody else may have deleted it before, and then its
+        condition does not say yet for whom it goes; and an attempt that waits for an extender has an older view.
         """
-        seen = self._core.mirror.pods.get(victim.key)
-        if victim.uid in preemption.remaining and seen is not None and not seen.preempted:
-            preemption.unseen.add(victim.uid)
-
-    def going(self, uid: str) -> None:
-        """A pod is seen to be on its way out because it was preempted."""
-        for preemption in self.under_way.values():
-            preemption.unseen.discard(uid)
+        if victim.uid in preemption.remaining:
+            preemption.promised.add(victim.uid)
 
     def needless(self, uid: str) -> None:
         """Nobody needs to make room for this pod any more."""
@@ -124,8 +123,8 @@ class Evictions:
     def gone(self, uid: str) -> None:
         """A pod has left our view: perhaps someone waited for that."""
         self.needless(uid)
-        self.going(uid)
         for preemption in list(self.under_way.values()):
+            preemption.promised.discard(uid)
             if uid in preemption.remaining:
                 del preemption.remaining[uid]
                 self._settle(preemption)
@@ -138,7 +137,6 @@ class Evictions:
         for preemption in list(self.under_way.values()):
             if preemption.node == name:
                 preemption.remaining.clear()
-                preemption.unseen.clear()
                 self._settle(preemption)
 
     def _settle(self, preemption: Preemption) -> None:
@@ -155,7 +153,7 @@ class Evictions:
                 self._core.queue.activate([uid], self._core.now)
             return
         failed, preemption.failed = preemption.failed, False
-        preemption.remaining = dict.fromkeys(sorted(preemption.unseen))  # only to know whom not to choose again
+        preemption.remaining = dict.fromkeys(sorted(preemption.promised))  # only to know whom not to choose again
         if not preemption.remaining:
             del self.under_way[uid]
         self._core.queue.activate([uid], self._core.now, patiently=failed)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubesched.api.time import Duration
+from kubesched.core import watching
 from kubesched.core.flight import Fence, FencedBind, Flight, Pause, Permission, Promise, Read, Want
 from kubesched.core.messages import Bind, Call, PatchPod, ReadPod
 from kubesched.core.reminders import GoOn, LaterJudge, LookTimeout, PermitTimeout
@@ -53,11 +54,14 @@ class Flying:
         core, info = self._core, queued.info
         core.life.move(info, "placed", decision.node)
         core.mirror.assume(info, decision.node)
+        promised = core.queue.promised(info.uid)
         core.queue.nominate(info, "")
         row = core.mirror.table.row_of.get(decision.node)
         node = None if row is None else core.mirror.table.nodes[row]
         flight = Flight(core, queued, cycle, profile, decision, "" if node is None else node.uid)
         self.flights[info.uid] = flight
+        if promised and promised != decision.node:
+            watching.tell_of_released_promise(core, info.pod, promised)
         self._advance(flight, None)
 
     def _end(self, flight: Flight, status: Status) -> None:

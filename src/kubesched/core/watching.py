@@ -99,8 +99,6 @@ def _pod(core: Core, delta: Delta) -> None:
         _pod_gone(core, old)
     elif new.spec.node_name:
         assert info is not None
-        if new.preempted:
-            core.evictions.going(new.uid)
         if old is None or not old.spec.node_name:
             _pod_assigned(core, new, info)
         else:
@@ -118,9 +116,12 @@ def _pod_assigned(core: Core, pod: Pod, info: PodInfo) -> None:
     if flight is not None:
         _flight_assigned(core, flight, pod, state)
     elif state in QUEUED or state in (State.INVALID, State.TRYING):
+        promised = core.queue.promised(pod.uid)
         core.queue.delete(pod.uid, core.now)
         core.queue.done(pod.uid)
         core.life.move(info, "bound_elsewhere", pod.spec.node_name)
+        if promised and promised != pod.spec.node_name:
+            tell_of_released_promise(core, pod, promised)
         core.evictions.needless(pod.uid)
     core.failing.forget(pod.uid)
     core.queue.notify(ASSIGNED_POD_ADD, None, pod, core.now)
@@ -146,6 +147,8 @@ def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
         begins_to_go = pod.terminating and (old is None or not old.terminating)
         if begins_to_go and state not in (State.BINDING, State.AMBIGUOUS):
             _call_back(core, flight, "it is being deleted")
+        else:  # should it come back, then as it is by now
+            core.queue.update(pod if old is None else old, info, (), core.now)
         return
     if state is None or state in (State.INVALID, State.NEW):
         if state is State.INVALID:
@@ -155,7 +158,7 @@ def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
         core.queue.update(old, info, tuple(pod_changes(old, pod)), core.now)
         promised = old.status.nominated_node_name
         if promised and promised != pod.status.nominated_node_name:
-            _tell_of_released_promise(core, old)
+            tell_of_released_promise(core, old, promised)
 
 
 def _pod_gone(core: Core, pod: Pod) -> None:
@@ -164,11 +167,12 @@ def _pod_gone(core: Core, pod: Pod) -> None:
     if flight is not None:
         _call_back(core, flight, "it was deleted")
     elif state is not None and state not in (State.BOUND, State.GONE):
+        promised = core.queue.promised(pod.uid) or pod.status.nominated_node_name
         core.queue.delete(pod.uid, core.now)
         core.queue.done(pod.uid)
         core.life.move(PodInfo(pod), "gone")
-        if pod.status.nominated_node_name:
-            _tell_of_released_promise(core, pod)
+        if promised:
+            tell_of_released_promise(core, pod, promised)
     held = core.mirror.placed.get(pod.uid)  # bound, and gone before we could see it on its node
     if held is not None and core.mirror.forget(pod.uid):
         pod = structs.replace(pod, spec=structs.replace(pod.spec, node_name=held.node))
@@ -186,8 +190,14 @@ def _call_back(core: Core, flight: Flight, why: str) -> None:
     core.queue.notify(ASSIGNED_POD_DELETE, flight.assumed, None, core.now)
 
 
-def _tell_of_released_promise(core: Core, pod: Pod) -> None:
-    """Room that was promised to a pod may serve others of the same or lower priority."""
+def tell_of_released_promise(core: Core, pod: Pod, node: str) -> None:
+    """Room that was promised to a pod may serve others of the same or lower priority.
+
+    Not kept from kube-scheduler: it tells nobody when the pod is placed, or bound by somebody else, on another node.
+    """
+    if pod.spec.node_name or pod.status.nominated_node_name != node:
+        promised = structs.replace(pod.status, nominated_node_name=node)
+        pod = structs.replace(pod, spec=structs.replace(pod.spec, node_name=""), status=promised)
     core.queue.notify(
         ASSIGNED_POD_DELETE, pod, None, core.now, lambda other: other.priority <= pod.priority and other.uid != pod.uid
     )

@@ -63,7 +63,7 @@ class WaitingPod(Struct, frozen=True):
 
 
 class Leaving(NamedTuple):
-    """Room being made for a pod: where, and the pods whose end was promised and cannot be seen yet, by uid."""
+    """Room being made for a pod: where, and the pods whose end was promised and that have not gone yet, by uid."""
 
     node: str
     uids: frozenset[str]
@@ -87,6 +87,7 @@ class Desk(Protocol):
     def pods(self, namespace: str | None = None) -> Iterable[PodInfo]: ...
     def preempting(self, uid: str) -> bool: ...
     def leaving(self, uid: str) -> Leaving | None: ...
+    def promised(self, uid: str) -> str | None: ...
 
 
 class Tools:
@@ -149,8 +150,12 @@ class Tools:
         return self.desk.preempting(_uid(pod))
 
     def leaving(self, pod: PodInfo) -> Leaving | None:
-        """Pods on their way out on behalf of this pod that our view still shows as if they stayed."""
+        """Pods on their way out on behalf of this pod, whatever our view shows of that."""
         return self.desk.leaving(_uid(pod))
+
+    def promised(self, pod: PodInfo) -> str | None:
+        """The node it was promised room on, or "", ahead of what its status says; None for one that is not queued."""
+        return self.desk.promised(_uid(pod))
 
     # ── wishing ──────────────────────────────────────────────────────────────────────────────────────────────
 

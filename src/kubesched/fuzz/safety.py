@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kubesched.api.time import seconds
+from kubesched.cluster.podinfo import PodInfo
 from kubesched.core.messages import AnyEffect, Bind, Evict, PatchPod, Publish
 from kubesched.drive.tap import Moment
 from kubesched.framework.decision import Decision
@@ -181,27 +183,37 @@ def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision)
     judge.notice("a pod preempted")
     name, victims = decision.post_filter.node or "", decision.post_filter.victims
     believed, node = judge.believed(account), account.view.nodes.get(name)
+    asked = judge.stage.plan.asks  # then the world has moved on since
     if pod.spec.get("preemptionPolicy") == "Never":
         judge.blame("S8", f"pod {pod.key} must never preempt, and does")
     for victim in victims:
         if victim.priority >= pod.priority:
             judge.blame("S8", f"{victim.key} of {victim.priority} is a victim of {pod.key} of {pod.priority}")
-    if node is None:
+    if node is None and not asked:
         judge.blame("S8", f"pod {pod.key} makes room on {name}, which nobody has told of")
-        return
     for other in account.view.pods.values():
         if other.priority < pod.priority and account.promises.get(other.uid) == name:
             account.promises[other.uid] = ""  # it shall look elsewhere; its status will say so when that is written
+            account.victims.pop(other.uid, None)
     away = [victim.uid for victim in victims]
-    asked = judge.stage.plan.asks  # then the world has moved on since
-    problems = [] if asked else objections(believed, pod, node, away)
+    problems = [] if asked or node is None else objections(believed, pod, node, away)
     if problems:
         judge.blame("S8", f"pod {pod.key} would not fit on {name} without its victims: {'; '.join(problems)}")
-    strange = _strangers(account, name)  # whose wishes nobody here can read
-    for victim in victims if not strange and not asked and not _promised(account, node.name, pod) else ():
-        if not objections(believed, pod, node, [uid for uid in away if uid != victim.uid]):
-            judge.blame("S8", f"{victim.key} need not leave {name} for {pod.key}")
+    if not asked and node is not None:
+        _needed(judge, account, believed, pod, node, victims)
     _again(judge, account, pod, name, tuple(away))
+
+
+def _needed(
+    judge: Judge, account: Account, believed: View, pod: PodFacts, node: NodeFacts, victims: Sequence[PodInfo]
+) -> None:
+    """Every one of them, as far as can be told: of some pods nobody here can read the wishes, or what was promised."""
+    if _strangers(account, node.name) or _promised(account, node.name, pod):
+        return
+    for victim in victims:
+        others = [other.uid for other in victims if other.uid != victim.uid]
+        if not objections(believed, pod, node, others):
+            judge.blame("S8", f"{victim.key} need not leave {node.name} for {pod.key}")
 
 
 def _strangers(account: Account, node: str) -> bool:

@@ -134,7 +134,7 @@ class PodTopologySpread:
                    nodes the higher, the fewer such pods their domain holds.  Pods without constraints get the
                    defaults of the arguments, with the selector of their Services and their controller.
     Answers:       UnschedulableAndUnresolvable where a node lacks the label; Unschedulable where it is too full.
-    Wakes on:      a pod the constraints count comes, goes or changes its labels; the pod's own labels or
+    Wakes on:      a pod the constraints count comes, begins to go, goes or changes its labels; the pod's own labels or
                    tolerations change; a node comes, goes, or changes its labels or taints.
     Tiers:         filter, filter_all, score, score_all.
     Same as:       kube-scheduler PodTopologySpread, v1.36.
@@ -262,7 +262,8 @@ class PodTopologySpread:
     # ── hints and signature ──────────────────────────────────────────────────────────────────────────────────
 
     def events_to_register(self) -> Sequence[Hint]:
-        pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
+        # Beyond kube-scheduler: any update, for one that is going is not counted from then on, however long it takes.
+        pods = Action.ADD | Action.UPDATE | Action.DELETE
         nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
         hints = (Hint(POD, pods, self._after_pod), Hint(NODE, nodes, self._after_node))
         if not self._hard_defaults:
@@ -288,9 +289,7 @@ class PodTopologySpread:
             tolerates_more = new.uid == pod.uid and old.spec.tolerations != new.spec.tolerations
             if tolerates_more and any(one.honor_taints for one in constraints):
                 return QueueingHint.QUEUE
-            return _queue_if(
-                any(one.selector.matches(old.labels) != one.selector.matches(new.labels) for one in constraints)
-            )
+            return _queue_if(any(_counts(one, old) != _counts(one, new) for one in constraints))
         return _queue_if(any(one.selector.matches(version.labels) for one in constraints for version in versions))
 
     def _after_node(self, pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
@@ -411,6 +410,10 @@ def _is_concerned(other: Pod, pod: PodInfo) -> bool:
     """Whether a pod's change can matter: it is the waiting pod itself, or has a place beside it."""
     placed = other.spec.node_name or other.status.nominated_node_name
     return other.uid == pod.uid or bool(placed and other.namespace == pod.namespace)
+
+
+def _counts(constraint: Constraint, other: Pod) -> bool:
+    return not other.terminating and constraint.selector.matches(other.labels)
 
 
 def _queue_if(helps: bool) -> QueueingHint:

@@ -105,8 +105,10 @@ class DefaultPreemption:
         return _UNDER_WAY if self.tools is not None and self.tools.preempting(pod) else SUCCESS
 
     def post_filter(self, cycle: Cycle, pod: PodInfo, rejected: Rejected) -> Nomination | Status:
-        leaving = self.tools.leaving(pod) if self.tools is not None and self.tools.attached else None
-        problem = ineligible(cycle, pod, rejected, leaving)
+        leaving = promised = None
+        if self.tools is not None and self.tools.attached:
+            leaving, promised = self.tools.leaving(pod), self.tools.promised(pod)
+        problem = ineligible(cycle, pod, rejected, leaving, promised)
         if problem:
             return unschedulable(f"preemption: {problem}")
         if not len(cycle.nodes):
@@ -140,21 +142,24 @@ def _never(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> Queu
 # ── may it? ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def ineligible(cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Leaving | None = None) -> str:
+def ineligible(
+    cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Leaving | None = None, promised: str | None = None
+) -> str:
     """Why this pod must not preempt now; empty if it may.
 
     Args:
-        leaving: victims it has chosen already and that cannot be seen yet to go for it.
+        leaving: victims it has chosen already, whose end was promised.
+        promised: the node on which it was promised room; without it, what the cycle and its status say.
     """
     if pod.pod.spec.preemption_policy == "Never":
         return NEVER
-    name = leaving.node if leaving is not None else _promised(cycle, pod)
-    unseen = leaving.uids if leaving is not None else ()
+    name = _promised(cycle, pod) if promised is None else promised
+    chosen = leaving.uids if leaving is not None and leaving.node == name else ()
     node = cycle.nodes.named(name) if name else None
     if node is None or rejected.status(node.row).code is Code.UNRESOLVABLE:
         return ""  # an earlier promise, if there was one, is worth nothing any more
     # The watch may be slower than the answer to a deletion; kube-scheduler would evict once more meanwhile.
-    if any(other.priority < pod.priority and (other.uid in unseen or other.pod.preempted) for other in node.pods):
+    if any(other.priority < pod.priority and (other.uid in chosen or _is_preempted(other.pod)) for other in node.pods):
         return STILL_GOING
     return ""
 
@@ -165,6 +170,14 @@ def _promised(cycle: Cycle, pod: PodInfo) -> str:
     if written:
         return written
     return next((node for node, pods in cycle.nominated.items() if any(one.uid == pod.uid for one in pods)), "")
+
+
+def _is_preempted(pod: Pod) -> bool:
+    """Whether a pod is on its way out because a scheduler made it leave."""
+    if not pod.terminating:
+        return False
+    target = next((condition for condition in pod.status.conditions if condition.type == "DisruptionTarget"), None)
+    return target is not None and target.status == "True" and target.reason == "PreemptionByScheduler"
 
 
 # ── where, and at what price? ────────────────────────────────────────────────────────────────────────────────

@@ -203,6 +203,9 @@ class Desk:
     def leaving(self, uid: str) -> None:
         return None
 
+    def promised(self, uid: str) -> None:
+        return None
+
 
 # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────
 

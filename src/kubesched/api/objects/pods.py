@@ -110,14 +110,6 @@ class Pod(KubeObject, frozen=True, tag="Pod"):
         return self.metadata.deletion_timestamp is not None
 
     @property
-    def preempted(self) -> bool:
-        """Whether it is on its way out because a scheduler made it leave."""
-        if not self.terminating:
-            return False
-        target = next((condition for condition in self.status.conditions if condition.type == "DisruptionTarget"), None)
-        return target is not None and target.status == "True" and target.reason == "PreemptionByScheduler"
-
-    @property
     def finished(self) -> bool:
         """Whether it holds no capacity any more: it ran to its end, well or badly."""
         return self.status.phase in ("Succeeded", "Failed")

@@ -28,10 +28,14 @@ class Nominator:
         return self._node_of.get(uid, "")
 
     def nominate(self, info: PodInfo, node: str | None) -> None:
-        """Promise room on a node; None is the node in the pod's status, "" takes a promise back."""
-        self.discard(info.uid)
+        """Promise room on a node; "" takes a promise back, and None leaves it as it is.
+
+        Where there is none, None is the node in the pod's status.  Not kept from kube-scheduler: there it always is,
+        and a promise that has not reached the status yet is forgotten by the next attempt.
+        """
         if node is None:
-            node = info.pod.status.nominated_node_name
+            node = self.node_of(info.uid) or info.pod.status.nominated_node_name
+        self.discard(info.uid)
         if node and not info.pod.spec.node_name:
             self._node_of[info.uid] = node
             self._by_node.setdefault(node, []).append(info)
@@ -43,7 +47,7 @@ class Nominator:
         """
         promised = self.node_of(info.uid)
         unsaid = not old.status.nominated_node_name and not info.pod.status.nominated_node_name
-        self.nominate(info, promised if promised and unsaid else None)
+        self.nominate(info, promised if promised and unsaid else info.pod.status.nominated_node_name)
 
     def discard(self, uid: str) -> None:
         node = self._node_of.pop(uid, None)

@@ -362,6 +362,9 @@ class PriorityQueue:
             node = ""  # a promise to a pod that no longer waits would hold room for nobody
         self._nominator.nominate(info, node)
 
+    def promised(self, uid: str) -> str:
+        return self._nominator.node_of(uid)
+
     def nominated(self) -> Mapping[str, Sequence[PodInfo]]:
         return self._nominator.by_node
 

@@ -92,7 +92,14 @@ class Queue(Protocol):
         ...
 
     def nominate(self, info: PodInfo, node: str | None) -> None:
-        """Promise room on a node to a waiting pod; None keeps what its status says, "" takes a promise back."""
+        """Promise room on a node to a waiting pod; "" takes a promise back.
+
+        None keeps what it was promised, or else what its status says.
+        """
+        ...
+
+    def promised(self, uid: str) -> str:
+        """The node on which a waiting pod was promised room, or ""."""
         ...
 
     def nominated(self) -> Mapping[str, Sequence[PodInfo]]:

@@ -69,7 +69,8 @@ class SimpleQueue:
 
     def update(self, old: Pod, info: PodInfo, events: Sequence[ClusterEvent], now: Instant) -> None:
         self.add(info, now)
-        self._nominator.update(old, info)
+        if info.uid in self:
+            self._nominator.update(old, info)
 
     def delete(self, uid: str, now: Instant) -> None:
         self._nominator.discard(uid)
@@ -122,6 +123,9 @@ class SimpleQueue:
     def nominate(self, info: PodInfo, node: str | None) -> None:
         waits = self._life.state(info.uid) not in (None, *TERMINAL)
         self._nominator.nominate(info, node if waits else "")
+
+    def promised(self, uid: str) -> str:
+        return self._nominator.node_of(uid)
 
     def nominated(self) -> Mapping[str, Sequence[PodInfo]]:
         return self._nominator.by_node
