@@ -233,10 +233,21 @@ def test_a_victim_is_told_why_and_then_deleted() -> None:
 def test_a_victim_that_is_gone_already_is_not_found() -> None:
     s = perform(performer(), evict()).refuse(404, reason="NotFound")
     assert answer(s).failure == Failure("NotFound", "no", 404)
-    s = perform(performer(), evict()).answer(pod("web", 8, "u1")).refuse(409, "uid", "Conflict")
-    failure = answer(s).failure
-    assert failure is not None
-    assert failure.reason == "NotFound"
+
+
+@pytest.mark.parametrize("refused", ["the reason", "the deletion"])
+def test_a_victim_that_is_refused_for_a_conflict_is_gone_only_if_another_is_in_its_place(refused: str) -> None:
+    def asked() -> Script:
+        s = perform(performer(), evict())
+        s = (s.answer(pod("web", 8, "u1")) if refused == "the deletion" else s).refuse(409, "uid", "Conflict")
+        assert (s.request.method, s.request.path) == ("GET", "/api/v1/namespaces/default/pods/web")
+        return s
+
+    gone, conflict = Failure("NotFound", "uid", 409), Failure("Conflict", "uid", 409)
+    assert answer(asked().answer(pod("web", 9, "u2"))).failure == gone
+    assert answer(asked().refuse(404, reason="NotFound")).failure == gone
+    assert answer(asked().answer(pod("web", 9, "u1"))).failure == conflict
+    assert answer(asked().answer(b"<html>")).failure == conflict
 
 
 def test_a_victim_whose_status_nobody_may_write_is_deleted_all_the_same() -> None:

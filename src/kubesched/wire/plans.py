@@ -104,8 +104,18 @@ class Plans:
             if effect.grace is not None:
                 options["gracePeriodSeconds"] = effect.grace // 1_000_000_000
             got = yield from self._ask("DELETE", POD.path(namespace, name), _delete(options))
-            failure = _gone(_failure(got))
+            failure = _failure(got)
+        if failure is not None and failure.reason == "Conflict":
+            failure = yield from self._whether_gone(effect, failure)
         return Answer(failure=failure)
+
+    def _whether_gone(self, effect: Evict, conflict: Failure) -> Generator[Request | Pause, Got | None, Failure]:
+        """Another pod in its place is one reason to be refused among others; whoever took it for gone would wait."""
+        namespace, name = split(effect.pod)
+        seen = self._object((yield from self._ask("GET", POD.path(namespace, name))), POD, reads=True)
+        there = seen.obj is not None and seen.obj.metadata.uid == effect.uid
+        gone = not there if seen.failure is None else seen.failure.reason == "NotFound"
+        return Failure("NotFound", conflict.message, conflict.code) if gone else conflict
 
     # ── what hooks ask for ───────────────────────────────────────────────────────────────────────────────────
 
