@@ -220,6 +220,14 @@ def _storage_rules() -> list[Asked]:
         _post(f"{STORAGE}/csinodes", named("n0", spec={"drivers": [_driver("a", allocatable={"count": 1})]})),
         _put(_CSI_NODE, ("spec.drivers.0.allocatable.count", 5)),
         _put(_CSI_NODE, ("spec.drivers.0.allocatable.count", -5)),
+        _post(f"{STORAGE}/csinodes", named("none", spec={"drivers": []})),
+        Asked(
+            "PATCH",
+            f"{STORAGE}/csinodes/none",
+            {"fieldManager": "a"},
+            {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", **named("none", spec={"drivers": []})},
+            APPLY,
+        ),
         _post(f"{STORAGE}/storageclasses", named("fast", provisioner="a/b", parameters={"a": "b"})),
         _put(
             f"{STORAGE}/storageclasses/fast",

@@ -297,8 +297,6 @@ def _property(field: Field) -> Clean | None:
         if value is None:
             return {} if struct and not field.omitzero and not one({}, found) else None if null else DROP
         new = one(value, found)
-        if null and not new:
-            return None
         if optional:
             if container and not new:
                 return DROP
@@ -393,3 +391,40 @@ def struct_cleaner(name: str) -> Clean:
         return value
 
     return clean
+
+
+# ── lists with nothing in them ──────────────────────────────────────────────────────────────────────────────
+
+
+@functools.cache
+def _null_paths(name: str, above: tuple[str, ...] = ()) -> tuple[tuple[str, ...], ...]:
+    """Where in a struct there are lists that are null with nothing in them; "*" is every item of a list or a map."""
+    if name in above:
+        return ()
+    found: list[tuple[str, ...]] = []
+    for field in shape(name).fields.values():
+        kind = field.type
+        if kind.containers and _is_null_when_missing(field):
+            found.append((field.name,))
+        if kind.is_struct:
+            here = (field.name, *("*" for _ in kind.containers))
+            found += [(*here, *below) for below in _null_paths(kind.base, (*above, name))]
+    return tuple(found)
+
+
+def empty_to_null(obj: Any, name: str) -> None:
+    """Make of an object what writing it down in protobuf makes of it, which knows no empty lists; in place."""
+    for path in _null_paths(name):
+        _nullify(obj, path)
+
+
+def _nullify(value: Any, path: tuple[str, ...]) -> None:
+    step, *rest = path
+    if step == "*":
+        for item in (value.values() if isinstance(value, dict) else value) or ():
+            _nullify(item, tuple(rest))
+    elif isinstance(value, dict) and step in value:
+        if rest:
+            _nullify(value[step], tuple(rest))
+        elif value[step] in ([], {}):
+            value[step] = None

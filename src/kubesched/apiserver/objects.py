@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kubesched.apiserver import admission, codec, strategy, validation_kinds, validation_metadata
+from kubesched.apiserver import admission, cleaning, codec, strategy, validation_kinds, validation_metadata
 from kubesched.apiserver.defaulting import apply_defaults
 from kubesched.apiserver.kinds import Resource
 from kubesched.apiserver.ownership import Ownership, Writer
@@ -100,6 +100,8 @@ class Objects:
         else:
             apply_defaults(resource.shape, obj)
         obj = self.ownership.created(resource, obj, writer)
+        if not resource.is_custom:
+            cleaning.empty_to_null(obj, resource.shape)
         if resource.conversion is not None:
             obj = resource.conversion.to_stored(obj)
         meta = obj["metadata"]
@@ -183,6 +185,8 @@ class Objects:
         else:
             apply_defaults(resource.shape, obj)
         obj = self.ownership.changed(resource, obj, self.view(resource, old), subresource, writer)
+        if not resource.is_custom:
+            cleaning.empty_to_null(obj, resource.shape)
         if resource.conversion is not None:
             obj = resource.conversion.to_stored(obj)
         errors: list[FieldError]
