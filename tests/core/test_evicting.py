@@ -207,6 +207,20 @@ def test_room_that_was_promised_and_is_not_taken_is_news_for_those_who_minded_th
     assert Bind.match(pod="default/waiting", node="n1") in run(core, at=seconds(5))
 
 
+def test_a_promise_is_not_undone_by_news_from_before_it_was_written(cluster):
+    before = pod("high", cpu=2, priority=9, nominated="n2")
+    core = cluster(N1, LOW, before)
+    [write] = of(PatchPod, run(core))
+    assert write.nominated_node_name == "n1"
+
+    observe(core, HIGH)
+    assert core.queue.promised(HIGH.uid) == "n1"
+
+    answer(core, write, pod("high", cpu=2, priority=9, nominated="n1"))
+    observe(core, HIGH)
+    assert core.queue.promised(HIGH.uid) == "", "somebody has taken it back"
+
+
 def test_two_preemptors_do_not_choose_the_same_victim(cluster):
     core = cluster(N1, node("n2", cpu=2), LOW, pod("low2", cpu=2, on="n2", priority=2), HIGH, changed_name(HIGH))
 

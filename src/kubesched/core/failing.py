@@ -44,6 +44,7 @@ class Failing:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._said: dict[str, Said] = {}
+        self._promising: dict[str, int] = {}  # uid → writes of where it was promised room that nobody has answered
 
     def unfit(self, queued: QueuedPod, profile: Profile, decision: Decision) -> None:
         """The decision itself was no."""
@@ -131,6 +132,8 @@ class Failing:
 
         def heir(answer: Answer) -> None:
             failure = answer.failure
+            if nominate is not None:
+                self._promised(uid)
             if failure is None:
                 return
             if failure.reason == "NotFound" or tries >= SAY_AT_MOST or uid not in self._said:
@@ -139,7 +142,18 @@ class Failing:
                 delay = Duration(max(SAY_AGAIN_AFTER * 5 ** (tries - 1), failure.retry_after))
                 core.remind(delay, SayAgain(uid, tries + 1))
 
+        if nominate is not None:
+            self._promising[uid] = self._promising.get(uid, 0) + 1
         core.outbox.emit(PatchPod, heir, pod=pod, uid=uid, condition=condition, nominated_node_name=nominate)
+
+    def _promised(self, uid: str) -> None:
+        self._promising[uid] -= 1
+        if not self._promising[uid]:
+            del self._promising[uid]
+
+    def promising(self, uid: str) -> bool:
+        """Whether what its status says of a promise is older than what it was promised last."""
+        return uid in self._promising
 
     def say_again(self, uid: str, tries: int) -> None:
         said = self._said.get(uid)
