@@ -298,6 +298,19 @@ def _job_rules() -> list[Asked]:
     ]
 
 
+def _admission_rules() -> list[Asked]:
+    """What admission forbids, of objects that have a name and of those that have none yet."""
+    limit = {"type": "Container", "max": {"cpu": "1"}}
+    greedy = {"containers": [{"name": "c", "image": "nginx:1", "resources": {"requests": {"cpu": "2"}}}]}
+    wrong: list[Json] = [{"priorityClassName": "nobody"}, {"overhead": {"cpu": "1"}}, greedy]
+    metas: list[Json] = [{"name": "p"}, {}]
+    return [
+        _post(f"{CORE}/{HERE}/limitranges", named("m", spec={"limits": [limit]})),
+        *(_post(PODS, {**pod(**spec), "metadata": meta}) for spec in wrong for meta in metas),
+        _post(PODS, {**pod(priorityClassName="nobody"), "metadata": {"generateName": "p-"}}),
+    ]
+
+
 def _metadata_rules() -> list[Asked]:
     """Everything wrong with the metadata of every kind, twice: of a new object, and of a changed one."""
     patch = {"metadata": {"labels": BAD_LABELS, "uid": "somebody-else", "finalizers": ["a b", "unqualified"]}}
@@ -473,6 +486,7 @@ RULES: dict[str, list[Asked]] = {
     "storage": _storage_rules(),
     "devices": _device_rules(),
     "jobs": _job_rules(),
+    "admission": _admission_rules(),
     "metadata": _metadata_rules(),
     "types": _json_rules(),
     "options": _option_rules(),

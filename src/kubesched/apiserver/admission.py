@@ -119,8 +119,9 @@ def _resolve_class(store: Store, name: str, refuse: Callable[[str], ApiError]) -
 
 
 def _refusal(resource: str, obj: Json) -> Callable[[str], ApiError]:
+    """How a plugin of admission refuses an object, which may not have its name yet."""
     meta = obj["metadata"]
-    return lambda why: forbidden(resource, meta.get("name") or meta.get("generateName", ""), why)
+    return lambda why: forbidden(resource, meta.get("name") or meta.get("generateName") or "Unknown", why)
 
 
 def _pod_priority(store: Store, rules: Rules, obj: Json) -> None:
@@ -168,7 +169,7 @@ def _one_default_class(store: Store, obj: Json) -> None:
     found = _default_class(store) if obj.get("globalDefault") else None
     if found is not None:
         why = f"PriorityClass {found['metadata']['name']} is already marked as default. Only one default can exist"
-        raise forbidden("scheduling.k8s.io/priorityclasses", obj["metadata"].get("name", ""), why)
+        raise _refusal("scheduling.k8s.io/priorityclasses", obj)(why)
 
 
 def _one_default_class_kept(store: Store, obj: Json, old: Json) -> None:
@@ -279,7 +280,7 @@ def _overhead_is_defined(store: Store, obj: Json) -> None:
     stored = store.find("node.k8s.io/runtimeclasses", "", obj["spec"].get("runtimeClassName") or "")
     if stored is None or not (stored.obj.get("overhead") or {}).get("podFixed"):
         why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-        raise forbidden("pods", obj["metadata"].get("name", ""), why)
+        raise _refusal("pods", obj)(why)
 
 
 def topology_labels(store: Store, node: str) -> Json:
@@ -311,7 +312,7 @@ def _limit_ranges(store: Store, rules: Rules, obj: Json) -> None:
             elif item.get("type") == "Pod":
                 _limit_pod(item, spec, problems)
     if problems:
-        raise forbidden("pods", obj["metadata"].get("name", ""), _joined(problems))
+        raise _refusal("pods", obj)(_joined(problems))
 
 
 def _joined(problems: list[str]) -> str:
@@ -421,7 +422,7 @@ def _workload_of_group(store: Store, rules: Rules, obj: Json) -> None:
     name = reference.get("workloadName", "")
     if store.find("scheduling.k8s.io/workloads", obj["metadata"].get("namespace", ""), name) is None:
         why = f'PodGroup rejected: Workload "{name}" not found'
-        raise forbidden("scheduling.k8s.io/podgroups", obj["metadata"].get("name", ""), why)
+        raise _refusal("scheduling.k8s.io/podgroups", obj)(why)
 
 
 def _service_address(store: Store, rules: Rules, obj: Json) -> None:
