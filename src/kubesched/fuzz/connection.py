@@ -118,6 +118,9 @@ class Connection:
         """Whether everything that was asked for has been answered."""
         return not any(sent.open for sent in self.sent.values())
 
+    def fall_quiet(self) -> None:
+        """Its scheduler is about to end, and says no more than it must."""
+
     def let_go(self) -> None:
         """Its scheduler has nothing left to do, and ends."""
         self.stage.soon(partial(self.stage.exit, self))

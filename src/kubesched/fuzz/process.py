@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 RESTART = 1_000  # ms, until a process that has ended is back
 DRAIN_WITHIN: Duration = seconds(5)  # as in production
+LAST_WORDS_WITHIN: Duration = milliseconds(500)
 
 
 class Died(Exception):
@@ -92,6 +93,7 @@ class Process:
         if self.connection is not None and self._ends_by is None:
             self.away, self._ends_by = max(1, down), Instant(self.now + DRAIN_WITHIN)
             self.connection.tell(News(Commanded("drain")))
+            self.stage.later(LAST_WORDS_WITHIN, self.connection.fall_quiet)
             self.stage.at(self._ends_by, self.rouse)
 
     def _end_if_drained(self) -> None:

@@ -93,6 +93,10 @@ class Wired(Connection):
     def idle(self) -> bool:
         return self._client.performer.idle
 
+    def fall_quiet(self) -> None:
+        self._do(self._client.hush(self.stage.now))
+        self.stage.rouse(self.owner)
+
     def let_go(self) -> None:
         """Let go of the Lease, and end: when that has been answered, or after a while."""
         self._do(self._client.stop(self.stage.now))
