@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fuzz.found import FOUND, LISTED, NOT_APPLYING
+from tests.fuzz.found import FOUND, LISTED, MEDIAN, NOT_APPLYING
 from tests.fuzz.mutants import MUTANTS
 
 from kubesched.fuzz.judge import LAWS
@@ -20,11 +20,12 @@ def rows(*head: str) -> Iterator[str]:
 
 def tables() -> dict[str, str]:
     laws = [*rows("law", "what must hold"), *(f"| {law} | {text} |" for law, text in LAWS.items())]
-    found = (f"| {name} | {MUTANTS[name].story} | {FOUND[name]} |" for name in sorted(MUTANTS))
+    seeds = {name: f"{FOUND[name]} | {MEDIAN.get(name, '–')}" for name in MUTANTS}
+    found = (f"| {name} | {MUTANTS[name].story} | {seeds[name]} |" for name in sorted(MUTANTS))
     missing = (f"| {name} | {NOT_APPLYING[name]} |" for name in LISTED if name in NOT_APPLYING)
     return {
         "laws": "\n".join(laws),
-        "mutants": "\n".join([*rows("bug", "what goes wrong", "seeds"), *found]),
+        "mutants": "\n".join([*rows("bug", "what goes wrong", "first seed", "median"), *found]),
         "not": "\n".join([*rows("bug", "why it cannot be had here"), *missing]),
     }
 
