@@ -201,7 +201,7 @@ def _preempts(judge: Judge, account: Account, pod: PodFacts, decision: Decision)
         judge.blame("S8", f"pod {pod.key} would not fit on {name} without its victims: {'; '.join(problems)}")
     if not asked and node is not None:
         _needed(judge, account, believed, pod, node, victims)
-    _again(judge, account, pod, node, tuple(away))
+    _again(judge, account, pod, name, tuple(away))
 
 
 def _needed(
@@ -227,16 +227,18 @@ def _promised(account: Account, node: str, pod: PodFacts) -> bool:
     return core is not None and any(other.uid != pod.uid for other in core.queue.nominated().get(node, ()))
 
 
-def _again(judge: Judge, account: Account, pod: PodFacts, node: NodeFacts, victims: tuple[str, ...]) -> None:
-    """A new round while the victims of the last one are still going is one too many; not if their node went meanwhile."""
+def _again(judge: Judge, account: Account, pod: PodFacts, node: str, victims: tuple[str, ...]) -> None:
+    """A new round while the victims of the last one are going is one too many, unless their node went meanwhile."""
+    there = account.view.nodes.get(node)
+    uid_of_node = "" if there is None else there.uid
     account.rounds[pod.uid] += 1
     before = account.victims.get(pod.uid)
-    if before is not None and before[0] == node.uid and pod.promised == node.name:
-        going = {other.uid for other in account.view.on(node.name) if other.terminating}
+    if before is not None and before[0] == uid_of_node and pod.promised == node:
+        going = {other.uid for other in account.view.on(node) if other.terminating}
         still = {uid for uid in going.intersection(before[1]) if account.evicted[pod.uid, uid]}
         if still:
-            judge.blame("S8", f"pod {pod.key} evicts again from {node.name} while {sorted(still)} are going")
-    account.victims[pod.uid] = (node.uid, victims)
+            judge.blame("S8", f"pod {pod.key} evicts again from {node} while {sorted(still)} are going")
+    account.victims[pod.uid] = (uid_of_node, victims)
     for uid in victims:
         account.for_whom[uid] = pod.uid
     if account.rounds[pod.uid] > ROUNDS_AT_MOST + judge.stage.faults:

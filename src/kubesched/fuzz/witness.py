@@ -43,7 +43,7 @@ class Account:
         self.active: dict[str, int] = {}  # uid → priority, of pods that are ready to be tried
         self.binds: list[Sent] = []  # that may still count
         self.evicted: Counter[tuple[str, str]] = Counter()  # (preemptor, victim) → evictions nobody refused
-        self.victims: dict[str, tuple[str, tuple[str, ...]]] = {}  # preemptor → uid of the node, victims of its last round
+        self.victims: dict[str, tuple[str, tuple[str, ...]]] = {}  # preemptor → node's uid, victims of its last round
         self.rounds: Counter[str] = Counter()  # preemptor → how often it chose victims
         self.promises: dict[str, str] = {}  # uid → where its last attempt promised it room
         self.for_whom: dict[str, str] = {}  # victim → preemptor
