@@ -20,7 +20,7 @@ def rows(*head: str) -> Iterator[str]:
 
 def tables() -> dict[str, str]:
     laws = [*rows("law", "what must hold"), *(f"| {law} | {text} |" for law, text in LAWS.items())]
-    seeds = {name: f"{FOUND[name]} | {MEDIAN.get(name, '–')}" for name in MUTANTS}
+    seeds = {name: f"{FOUND[name]} | {MEDIAN[name]}" for name in MUTANTS}
     found = (f"| {name} | {MUTANTS[name].story} | {seeds[name]} |" for name in sorted(MUTANTS))
     missing = (f"| {name} | {NOT_APPLYING[name]} |" for name in LISTED if name in NOT_APPLYING)
     return {
