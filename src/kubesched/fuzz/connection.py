@@ -256,6 +256,8 @@ def remember(seen: View, kind: str, obj: Json, gone: bool, answer: bool = False)
         before = seen.pods.get(pod.key)
         if answer and (before is None or before.uid != pod.uid or pod.finished):  # its end is for the watch to tell
             return
+        if answer and before is not None and pod.node and not before.node:
+            seen.heard += 1  # that a pod is bound is news to those who wait, whoever tells of it
         if is_poison(pod.key) and not gone:
             seen.strange[pod.key] = pod.node
         if not is_poison(pod.key):
