@@ -14,6 +14,7 @@ from tests.core.little import Fit, Patience
 from kubesched.api.time import minutes, seconds
 from kubesched.core.messages import Bind, Commanded, Evict, PatchPod, Publish
 from kubesched.framework.records import State
+from kubesched.framework.status import SUCCESS, Wait
 from kubesched.plugins.preemption import DefaultPreemption
 from kubesched.testing import answer, changed, fail, node, observe, pod, run, scheduler, vanish
 
@@ -26,6 +27,15 @@ ON_ITS_WAY_OUT = {"type": "DisruptionTarget", "status": "True", "reason": "Preem
 
 def of(kind, effects):
     return [effect for effect in effects if type(effect) is kind]
+
+
+class Moody:
+    """Asks for patience with `low`, once told to."""
+
+    patient = False
+
+    def permit(self, cycle, pod, node):
+        return Wait(minutes(10)) if self.patient and pod.name == "low" else SUCCESS
 
 
 def going(obj):
@@ -231,6 +241,52 @@ def test_two_preemptors_do_not_choose_the_same_victim(cluster):
 
 def changed_name(obj):
     return pod("higher", cpu=2, priority=obj.spec.priority)
+
+
+def test_a_victim_of_two_is_evicted_once_and_both_hear_of_it(cluster):
+    core, evict = preempting(cluster)
+    higher = pod("higher", cpu=2, priority=10)
+
+    assert of(Evict, observe(core, higher) + run(core, at=core.now)) == []
+
+    effects = fail(core, evict, "Forbidden", "no") + run(core, at=seconds(20))
+    assert [one.pod for one in of(Evict, effects)] == ["default/low"]
+    answer(core, of(Evict, effects)[0])
+    assert of(Bind, vanish(core, LOW) + run(core, at=core.now)) == [Bind.match(pod="default/higher")]
+
+
+def test_a_pod_that_was_evicted_while_it_was_bound_is_not_tried_again(cluster):
+    core = cluster(N1, pod("low", cpu=2, priority=1))
+    [bind] = of(Bind, run(core))
+    [evict] = of(Evict, observe(core, HIGH) + run(core, at=core.now))
+    answer(core, evict)
+
+    effects = fail(core, bind, "Forbidden", "no") + observe(core, node("n2", cpu=2)) + run(core, at=minutes(1))
+
+    assert of(Bind, effects) == [Bind.match(pod="default/high")]
+    assert core.state("default/low") is State.GONE
+    vanish(core, LOW)
+    assert not core.leaving
+
+
+def test_a_pod_whose_eviction_is_promised_after_it_was_placed_anew_is_called_back(cluster):
+    core = scheduler(
+        N1,
+        pod("low", cpu=2, priority=1),
+        plugins=[Fit(), moody := Moody(), DefaultPreemption()],
+    )
+    [bind] = of(Bind, run(core))
+    [evict] = of(Evict, observe(core, HIGH) + run(core, at=core.now))
+    moody.patient = True
+    fail(core, bind, "Forbidden", "no")
+    observe(core, node("n2", cpu=2))
+    run(core, at=minutes(1))
+    assert core.state("default/low") is State.WAITING
+
+    answer(core, evict)
+
+    assert core.state("default/low") is State.GONE
+    assert not core.flights.keys() & {"uid-of-low"}
 
 
 # ── evictions that fail, victims that need none, preemptors that go ──────────────────────────────────────────

@@ -8,7 +8,7 @@ next decision, and neither can starve the other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import ParamSpec, TypeVar, assert_never
 
 from kubesched.api.kinds import CustomResource, Kind
@@ -53,7 +53,7 @@ from kubesched.framework.queued import QueuedPod
 from kubesched.framework.records import Record, State
 from kubesched.framework.remarks import Remarks
 from kubesched.framework.steps import Answer
-from kubesched.framework.tools import Activate, Judge, Leaving, Note, WaitingPod, Wish
+from kubesched.framework.tools import Activate, Judge, Note, WaitingPod, Wish
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -198,7 +198,7 @@ class Core:
     def _try(self, queued: QueuedPod) -> None:
         info = queued.info
         profile = self.profiles[info.pod.spec.scheduler_name]
-        if info.pod.terminating:
+        if info.pod.terminating or info.uid in self.evictions.ending:
             self.publish(info, profile, "FailedScheduling", f"skip schedule deleting pod: {info.key}", warning=True)
             self.queue.delete(info.uid, self.now)  # and the room it was promised
             self.life.move(info, "gone", "it is being deleted")
@@ -299,8 +299,9 @@ class Core:
     def preempting(self, uid: str) -> bool:
         return self.evictions.unanswered(uid)
 
-    def leaving(self, uid: str) -> Leaving | None:
-        return self.evictions.leaving(uid)
+    @property
+    def leaving(self) -> Set[str]:
+        return self.evictions.ending
 
     def promised(self, uid: str) -> str | None:
         return self.queue.promised(uid) if self.life.state(uid) is not None else None

@@ -4,6 +4,9 @@ A decision may name pods to evict.  Their deletions are effects; until every one
 is held back, so that it does not choose more victims while the first are still on their way; whoever was held
 back then waits for any room again, not only for that one.  When the last victim has left our view the preemptor
 is woken, whatever hints say: it must never sleep through its victims' departure.
+
+The watch may be slower than the answer to a deletion.  A pod whose end was promised is ending, for whomever it was
+ordered and whatever our view shows: nobody evicts it once more, and should its own bind fail, it is not tried again.
 """
 
 from __future__ import annotations
@@ -11,12 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubesched.cluster.podinfo import PodInfo
+from kubesched.core import watching
 from kubesched.core.messages import Evict
 from kubesched.framework.decision import Decision
 from kubesched.framework.profile import Profile
 from kubesched.framework.records import State
 from kubesched.framework.steps import Answer
-from kubesched.framework.tools import Leaving
 
 if TYPE_CHECKING:
     from kubesched.core.core import Core
@@ -25,14 +28,14 @@ if TYPE_CHECKING:
 class Preemption:
     """Room being made for one pod."""
 
-    __slots__ = ("failed", "node", "pod", "promised", "remaining", "unanswered")
+    __slots__ = ("failed", "node", "pod", "remaining", "unanswered", "victims")
 
     def __init__(self, pod: PodInfo, node: str) -> None:
         self.pod = pod
         self.node = node
         self.unanswered: set[str] = set()  # victims whose eviction has not been answered, by uid
-        self.promised: set[str] = set()  # victims whose end was promised, and that our view still has
-        self.remaining: dict[str, None] = {}  # victims still in our view, by uid
+        self.victims: frozenset[str] = frozenset()  # all of them
+        self.remaining: dict[str, None] = {}  # those whose departure makes the room, still in our view
         self.failed = False  # a victim would not go, so the room will not be made
 
 
@@ -42,28 +45,22 @@ class Evictions:
     def __init__(self, core: Core) -> None:
         self._core = core
         self.under_way: dict[str, Preemption] = {}
+        self.ordered: set[str] = set()  # pods whose eviction has not been answered, by uid
+        self.ending: set[str] = set()  # pods whose end was promised, and that our view still has
 
     def unanswered(self, uid: str) -> bool:
         preemption = self.under_way.get(uid)
         return preemption is not None and bool(preemption.unanswered)
-
-    def leaving(self, uid: str) -> Leaving | None:
-        """Victims that must not be chosen again: their end was promised, and they have not gone yet."""
-        preemption = self.under_way.get(uid)
-        return Leaving(preemption.node, frozenset(preemption.promised)) if preemption and preemption.promised else None
 
     def begin(self, pod: PodInfo, profile: Profile, decision: Decision) -> None:
         """Evict the victims of a decision."""
         result = decision.post_filter
         assert result is not None, "a preemption needs a decision that asked for it"
         assert result.node, "a preemption needs a node"
-        promised = {uid for other in self.under_way.values() for uid in other.promised}
         preemption = self.under_way[pod.uid] = Preemption(pod, result.node)
         self._release_promises(pod, result.node)
-        for victim in result.victims:
-            preemption.remaining[victim.uid] = None
-            if victim.uid in promised:
-                preemption.promised.add(victim.uid)
+        preemption.victims = frozenset(victim.uid for victim in result.victims)
+        preemption.remaining = dict.fromkeys(victim.uid for victim in result.victims)
         for victim in result.victims:
             self._evict(preemption, profile, victim)
         self._settle(preemption)
@@ -89,32 +86,44 @@ class Evictions:
         if seen is None or seen.uid != victim.uid:
             preemption.remaining.pop(victim.uid, None)
             return  # it went while an extender was asked
-        if seen.terminating or victim.uid in preemption.promised:
+        if seen.terminating or victim.uid in self.ending:
             return  # it is going already
         preemption.unanswered.add(victim.uid)
+        if victim.uid in self.ordered:
+            return  # for somebody else, and one answer will do
+        self.ordered.add(victim.uid)
 
         def heir(answer: Answer) -> None:
-            preemption.unanswered.discard(victim.uid)
             failure = answer.failure
-            if failure is None or failure.reason == "NotFound":
-                self._await_end(preemption, victim)
             if failure is None:
                 core.publish(victim, profile, "Preempted", note, action="Preempting", related=preemptor.key)
-            elif failure.reason != "NotFound":
-                preemption.failed = True
-            self._settle(preemption)
+            self._answered(victim, refused=failure is not None and failure.reason != "NotFound")
 
         message = f"{profile.name}: preempting to accommodate a higher priority pod"
         core.outbox.emit(Evict, heir, pod=victim.key, uid=victim.uid, message=message)
 
-    def _await_end(self, preemption: Preemption, victim: PodInfo) -> None:
+    def _answered(self, victim: PodInfo, refused: bool) -> None:
+        """An eviction has been answered, for everyone who waits for it."""
+        self.ordered.discard(victim.uid)
+        if not refused:
+            self._await_end(victim)
+        for preemption in list(self.under_way.values()):
+            if victim.uid in preemption.unanswered:
+                preemption.unanswered.discard(victim.uid)
+                preemption.failed |= refused
+                self._settle(preemption)
+
+    def _await_end(self, victim: PodInfo) -> None:
         """Its end is promised; until it has gone, it must not be chosen once more.
 
         Not even when our view shows that it is going: somebody else may have deleted it before, and then its
         condition does not say yet for whom it goes; and an attempt that waits for an extender has an older view.
         """
-        if victim.uid in preemption.remaining:
-            preemption.promised.add(victim.uid)
+        core = self._core
+        seen = core.mirror.pods.get(victim.key)
+        if seen is not None and seen.uid == victim.uid:
+            self.ending.add(victim.uid)
+            watching.end_promised(core, victim.uid)
 
     def needless(self, uid: str) -> None:
         """Nobody needs to make room for this pod any more."""
@@ -123,8 +132,8 @@ class Evictions:
     def gone(self, uid: str) -> None:
         """A pod has left our view: perhaps someone waited for that."""
         self.needless(uid)
+        self.ending.discard(uid)
         for preemption in list(self.under_way.values()):
-            preemption.promised.discard(uid)
             if uid in preemption.remaining:
                 del preemption.remaining[uid]
                 self._settle(preemption)
@@ -153,7 +162,7 @@ class Evictions:
                 self._core.queue.activate([uid], self._core.now)
             return
         failed, preemption.failed = preemption.failed, False
-        preemption.remaining = dict.fromkeys(sorted(preemption.promised))  # only to know whom not to choose again
+        preemption.remaining = dict.fromkeys(sorted(preemption.victims & self.ending))  # their end wakes it once more
         if not preemption.remaining:
             del self.under_way[uid]
         self._core.queue.activate([uid], self._core.now, patiently=failed)

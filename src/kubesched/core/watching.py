@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from kubesched.core.core import Core
     from kubesched.core.flight import Flight
 
+_PAST_RECALL = (State.BINDING, State.AMBIGUOUS)  # a bind is out, and its answer has to be waited for
+
 
 def observe(core: Core, obj: KubeObject, gone: bool) -> None:
     """Fold in what the API server told."""
@@ -145,7 +147,7 @@ def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
     state = core.life.state(pod.uid)
     if flight is not None:
         begins_to_go = pod.terminating and (old is None or not old.terminating)
-        if begins_to_go and state not in (State.BINDING, State.AMBIGUOUS):
+        if begins_to_go and state not in _PAST_RECALL:
             _call_back(core, flight, "it is being deleted")
         else:  # should it come back, then as it is by now
             core.queue.update(pod if old is None else old, info, (), core.now)
@@ -162,6 +164,13 @@ def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
         promised = old.status.nominated_node_name
         if promised and promised != pod.status.nominated_node_name:
             tell_of_released_promise(core, old, promised)
+
+
+def end_promised(core: Core, uid: str) -> None:
+    """The API server has agreed to end a pod, and the watch has not told yet."""
+    flight = core.flights.get(uid)
+    if flight is not None and core.life.state(uid) not in _PAST_RECALL:
+        _call_back(core, flight, "it is being deleted")
 
 
 def _pod_gone(core: Core, pod: Pod) -> None:

@@ -7,8 +7,8 @@ are carried out by the core after the hook has returned, so a hook never finds t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterable, Sequence, Set
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -62,13 +62,6 @@ class WaitingPod(Struct, frozen=True):
     plugins: tuple[str, ...]
 
 
-class Leaving(NamedTuple):
-    """Room being made for a pod: where, and the pods whose end was promised and that have not gone yet, by uid."""
-
-    node: str
-    uids: frozenset[str]
-
-
 class Desk(Protocol):
     """Where wishes are left and the cluster is read; the core is one."""
 
@@ -86,7 +79,8 @@ class Desk(Protocol):
     def wish(self, wish: Wish) -> None: ...
     def pods(self, namespace: str | None = None) -> Iterable[PodInfo]: ...
     def preempting(self, uid: str) -> bool: ...
-    def leaving(self, uid: str) -> Leaving | None: ...
+    @property
+    def leaving(self) -> Set[str]: ...
     def promised(self, uid: str) -> str | None: ...
 
 
@@ -149,9 +143,10 @@ class Tools:
         """Whether evictions on behalf of this pod are under way and not yet answered."""
         return self.desk.preempting(_uid(pod))
 
-    def leaving(self, pod: PodInfo) -> Leaving | None:
-        """Pods on their way out on behalf of this pod, whatever our view shows of that."""
-        return self.desk.leaving(_uid(pod))
+    @property
+    def leaving(self) -> Set[str]:
+        """Pods that were evicted for others and have not gone yet, by uid, whatever our view shows of that."""
+        return self.desk.leaving
 
     def promised(self, pod: PodInfo) -> str | None:
         """The node it was promised room on, or "", ahead of what its status says; None for one that is not queued."""

@@ -9,7 +9,7 @@ are least missed is taken.  Nothing is evicted here; the nomination says who sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -29,7 +29,7 @@ from kubesched.framework.events import POD, Action, Hint, QueueingHint
 from kubesched.framework.extender import Proposal, Proposals
 from kubesched.framework.hooks import Nomination, Write
 from kubesched.framework.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
-from kubesched.framework.tools import Leaving, Tools
+from kubesched.framework.tools import Tools
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -105,9 +105,10 @@ class DefaultPreemption:
         return _UNDER_WAY if self.tools is not None and self.tools.preempting(pod) else SUCCESS
 
     def post_filter(self, cycle: Cycle, pod: PodInfo, rejected: Rejected) -> Nomination | Status:
-        leaving = promised = None
+        leaving: Set[str] = frozenset()
+        promised = None
         if self.tools is not None and self.tools.attached:
-            leaving, promised = self.tools.leaving(pod), self.tools.promised(pod)
+            leaving, promised = self.tools.leaving, self.tools.promised(pod)
         problem = ineligible(cycle, pod, rejected, leaving, promised)
         if problem:
             return unschedulable(f"preemption: {problem}")
@@ -143,23 +144,22 @@ def _never(pod: PodInfo, old: KubeObject | None, new: KubeObject | None) -> Queu
 
 
 def ineligible(
-    cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Leaving | None = None, promised: str | None = None
+    cycle: Cycle, pod: PodInfo, rejected: Rejected, leaving: Set[str] = frozenset(), promised: str | None = None
 ) -> str:
     """Why this pod must not preempt now; empty if it may.
 
     Args:
-        leaving: victims it has chosen already, whose end was promised.
+        leaving: pods that were evicted already, whatever our view shows of that, by uid.
         promised: the node on which it was promised room; without it, what the cycle and its status say.
     """
     if pod.pod.spec.preemption_policy == "Never":
         return NEVER
     name = _promised(cycle, pod) if promised is None else promised
-    chosen = leaving.uids if leaving is not None and leaving.node == name else ()
     node = cycle.nodes.named(name) if name else None
     if node is None or rejected.status(node.row).code is Code.UNRESOLVABLE:
         return ""  # an earlier promise, if there was one, is worth nothing any more
     # The watch may be slower than the answer to a deletion; kube-scheduler would evict once more meanwhile.
-    if any(other.priority < pod.priority and (other.uid in chosen or _is_preempted(other.pod)) for other in node.pods):
+    if any(other.priority < pod.priority and (other.uid in leaving or _is_preempted(other.pod)) for other in node.pods):
         return STILL_GOING
     return ""
 

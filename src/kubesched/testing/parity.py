@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -200,8 +200,9 @@ class Desk:
     def preempting(self, uid: str) -> bool:
         return False
 
-    def leaving(self, uid: str) -> None:
-        return None
+    @property
+    def leaving(self) -> Set[str]:
+        return frozenset()
 
     def promised(self, uid: str) -> None:
         return None
