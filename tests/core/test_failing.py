@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from tests.core.little import Evictor, Fit
+from tests.core.little import Evictor, Fit, Patience
 
 from kubesched.api.objects import PodCondition
 from kubesched.api.time import milliseconds, seconds
 from kubesched.core.core import Core
 from kubesched.core.failing import NOTE_AT_MOST, SAY_AT_MOST, cut
-from kubesched.core.messages import PatchPod, Publish
+from kubesched.core.messages import Commanded, PatchPod, Publish
 from kubesched.framework.hooks import Nomination
 from kubesched.framework.records import State
 from kubesched.framework.status import unschedulable
@@ -215,6 +215,49 @@ def test_a_promise_is_kept_where_the_plugin_says_nothing_of_it(cluster: Any):
     [patch] = patches(tick(core))
     assert patch.nominated_node_name is None
     assert list(core.queue.nominated()) == ["n1"]
+
+
+@pytest.mark.parametrize("how", ["unanswered", "to be said again"])
+def test_a_promise_that_is_being_taken_back_is_not_brought_back(cluster: Any, how: str):
+    class Hopeless:
+        def __init__(self) -> None:
+            self.answers = [Nomination("", (), unschedulable("no victims")), unschedulable("too early")]
+
+        def post_filter(self, cycle, pod, rejected):
+            return self.answers.pop(0)
+
+    before = pod("a", cpu=2, nominated="n1")
+    core = cluster(node("n1", cpu=1), before, plugins=[Fit(), Hopeless()])
+    [patch] = patches(tick(core))
+    if how != "unanswered":
+        fail(core, patch, "Timeout")
+    before = changed(before, metadata={"labels": {"old": "news"}})
+    observe(core, before)
+    assert dict(core.queue.nominated()) == {}
+
+    core.queue.activate(["uid-of-a"], core.now)
+    run(core, at=milliseconds(5))
+    assert dict(core.queue.nominated()) == {}, "another attempt has nothing to say of it"
+
+    if how != "unanswered":
+        [patch] = [patch for patch in patches(tick(core, at=milliseconds(10))) if patch.nominated_node_name == ""]
+    answer(core, patch, changed(before, status={"nominatedNodeName": None}))
+    assert dict(core.queue.nominated()) == {}
+    assert not core.failing.promising("uid-of-a")
+
+
+def test_where_a_pod_was_expected_is_taken_back_when_it_comes_back(cluster: Any):
+    """Even if nobody has answered, and no news of it have come."""
+    core = cluster(node("n1", cpu=2), pod("a", cpu=2), plugins=[Fit(), Patience(seconds(9))])
+    [expected] = patches(run(core))
+    assert expected.nominated_node_name == "n1"
+    fail(core, expected, "Timeout")
+
+    [patch] = patches(core.handle(Commanded("reject", "default/a"), core.now))
+
+    assert patch.nominated_node_name == ""
+    observe(core, pod("a", cpu=2, nominated="n1"))
+    assert dict(core.queue.nominated()) == {}
 
 
 def test_an_event_that_cannot_be_written_is_lost_and_nothing_else(cluster: Any):

@@ -44,7 +44,7 @@ class Failing:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._said: dict[str, Said] = {}
-        self._promising: dict[str, int] = {}  # uid → writes of where it was promised room that nobody has answered
+        self._promising: dict[str, int] = {}  # uid → writes of where it was promised room, unanswered or yet to be said
 
     def unfit(self, queued: QueuedPod, profile: Profile, decision: Decision) -> None:
         """The decision itself was no."""
@@ -79,7 +79,7 @@ class Failing:
     def _tell(self, info: PodInfo, profile: Profile, decision: Decision, reason: str, nominate: str | None) -> None:
         core = self._core
         if info.uid in core.queue:
-            core.queue.nominate(info, nominate)
+            core.queue.nominate(info, self.promising(info.uid) if nominate is None else nominate)
         message = decision.message
         core.publish(info, profile, "FailedScheduling", cut(message), warning=True)
         condition = PodCondition(
@@ -132,15 +132,14 @@ class Failing:
 
         def heir(answer: Answer) -> None:
             failure = answer.failure
+            if failure is not None and failure.reason != "NotFound" and tries < SAY_AT_MOST and uid in self._said:
+                delay = Duration(max(SAY_AGAIN_AFTER * 5 ** (tries - 1), failure.retry_after))
+                core.remind(delay, SayAgain(uid, tries + 1, about_promise=nominate is not None))
+                return
             if nominate is not None:
                 self._promised(uid)
-            if failure is None:
-                return
-            if failure.reason == "NotFound" or tries >= SAY_AT_MOST or uid not in self._said:
+            if failure is not None:
                 self._said.pop(uid, None)  # the next attempt says it again
-            else:
-                delay = Duration(max(SAY_AGAIN_AFTER * 5 ** (tries - 1), failure.retry_after))
-                core.remind(delay, SayAgain(uid, tries + 1))
 
         if nominate is not None:
             self._promising[uid] = self._promising.get(uid, 0) + 1
@@ -151,14 +150,31 @@ class Failing:
         if not self._promising[uid]:
             del self._promising[uid]
 
-    def promising(self, uid: str) -> bool:
-        """Whether what its status says of a promise is older than what it was promised last."""
-        return uid in self._promising
+    def promising(self, uid: str) -> str | None:
+        """The node it was promised last, or "", while that is being written; what its status says is older then."""
+        said = self._said.get(uid) if uid in self._promising else None
+        return None if said is None else said.nominated
 
-    def say_again(self, uid: str, tries: int) -> None:
+    def say_again(self, uid: str, tries: int, about_promise: bool) -> None:
         said = self._said.get(uid)
         if said is not None and uid in self._core.queue:
             self._send(uid, said.pod, said.condition, said.nominated, tries)
+        if about_promise:
+            self._promised(uid)  # the try before this one
+
+    def expected(self, info: PodInfo, node: str) -> None:
+        """A flight writes where its pod is going; should it come back, that has to be taken back.
+
+        Whatever becomes of the write: one that nobody answered may have been carried out.
+        """
+        said = self._said.get(info.uid)
+        self._said[info.uid] = Said(info.key, None if said is None else said.condition, node)
+
+    def fenced(self, uid: str) -> None:
+        """Somebody else's condition has been written into its status; of where it is going that says nothing."""
+        said = self._said.get(uid)
+        if said is not None:
+            self._said[uid] = structs.replace(said, condition=None)
 
     def forget(self, uid: str) -> None:
         self._said.pop(uid, None)

@@ -144,10 +144,11 @@ class Flying:
             case Read():
                 core.outbox.emit(ReadPod, heir, pod=info.key, uid=info.uid)
             case Promise(node):
+                core.failing.expected(info, node)
                 core.outbox.emit(PatchPod, heir, pod=info.key, uid=info.uid, nominated_node_name=node)
             case Fence(condition, version):
                 stamped = core.failing.stamped(info, condition)
-                core.failing.forget(info.uid)  # the pod's status no longer says what we last told it
+                core.failing.fenced(info.uid)  # the pod's status no longer says what we last told it
                 fence = {"condition": stamped, "resource_version": version}
                 core.outbox.emit(PatchPod, heir, pod=info.key, uid=info.uid, **fence)
             case Pause(delay):

@@ -63,6 +63,7 @@ class SayAgain(Struct, frozen=True):
 
     uid: str
     tries: int
+    about_promise: bool
 
     def fire(self, core: Core) -> None:
-        core.failing.say_again(self.uid, self.tries)
+        core.failing.say_again(self.uid, self.tries, self.about_promise)

@@ -157,10 +157,10 @@ def _pod_waiting(core: Core, old: Pod | None, pod: Pod, info: PodInfo) -> None:
             core.life.move(info, "readable")
         core.queue.add(info, core.now)
     elif old is not None and state not in (State.GONE, State.BOUND):  # news from before its bind are no news
-        before = core.queue.promised(pod.uid)
         core.queue.update(old, info, tuple(pod_changes(old, pod)), core.now)
-        if core.failing.promising(pod.uid):
-            core.queue.nominate(info, before)
+        promising = core.failing.promising(pod.uid)
+        if promising is not None:
+            core.queue.nominate(info, promising)
         promised = old.status.nominated_node_name
         if promised and promised != pod.status.nominated_node_name:
             tell_of_released_promise(core, old, promised)
