@@ -44,7 +44,7 @@ class Failing:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._said: dict[str, Said] = {}
-        self._promising: dict[str, int] = {}  # uid → writes of where it was promised room, unanswered or yet to be said
+        self._promising: dict[str, int] = {}  # uid → writes of a promise, unanswered or to be said again
 
     def unfit(self, queued: QueuedPod, profile: Profile, decision: Decision) -> None:
         """The decision itself was no."""
