@@ -123,7 +123,8 @@ def _placed(judge: Judge, account: Account, pod: PodFacts, decision: Decision) -
         return
     believed = judge.believed(account)
     seen = account.tried_with.get(pod.uid, believed) if asked else believed  # an attempt sees what was when it began
-    known = frozenset(other.uid for other in seen.on(node.name))
+    # One that was on its way there when the attempt began may have come back since, and a rival may have bound it.
+    known = frozenset({other.uid for other in seen.on(node.name)} & {other.uid for other in believed.on(node.name)})
     version = seen.nodes.get(node.name, node).version
     account.turns += 1
     account.chosen[pod.uid] = Chosen(pod, node.name, node.uid, version, believed, known, account.turns)
