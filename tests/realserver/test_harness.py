@@ -121,10 +121,12 @@ def test_the_real_kube_scheduler_runs_behind_a_proxy_that_loses_its_answers(
 # ── nothing is left behind ───────────────────────────────────────────────────────────────────────────
 
 PARENT = """
+import signal
 import sys
 from pathlib import Path
 from tests.realserver.process import Server
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a script starts in the background is born deaf to it
 held = sys.argv[1]      # a pipe both processes keep open for as long as they live
 command = ["sh", "-c", f"sleep 1000 > {held} & sleep 1000 > {held}"]
 Server("sleepers", command, log=Path(held + ".log"), ready=lambda: True).start()
