@@ -80,6 +80,8 @@ def _decided(judge: Judge, account: Account, decision: Decision, told: Moment) -
     account.turned_away.discard(uid)
     if decision.placed or decision.nominate is not None:
         account.promises[uid] = "" if decision.placed else decision.nominate or ""
+        if not account.promises[uid]:
+            account.victims.pop(uid, None)  # taken back: its status says so when that has been written
     pod = account.view.pods.get(decision.pod)
     if pod is None or pod.uid != uid:
         return
