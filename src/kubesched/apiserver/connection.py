@@ -11,6 +11,7 @@ may stop reading.  Each of these costs a bounded amount of memory, and a connect
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import time
 import zlib
@@ -38,6 +39,11 @@ _WARN_CODE: Final = 299
 _NO_BODY: Final = (204, 304)
 
 Handle = Callable[[str, str, str, Mapping[str, str], bytes, User | None], Answer]
+
+
+@functools.lru_cache(256)  # clients send few names, and send them often
+def _lower(name: bytes) -> str:
+    return name.decode("latin-1").lower()
 
 
 class Arrived(NamedTuple):
@@ -143,7 +149,7 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # Of a header that comes twice the first counts, as in Go.
-        self._headers.setdefault(name.decode("latin-1").lower(), value.decode("utf-8", "replace"))
+        self._headers.setdefault(_lower(name), value.decode("utf-8", "replace"))
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -362,17 +368,21 @@ class _Today:
 
 
 _date = _Today()
-_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}
+
+
+@functools.lru_cache(256)
+def _first_lines(status: int, content_type: str) -> bytes:
+    lines = [_STATUS_LINES.get(status) or f"HTTP/1.1 {status} ", "Cache-Control: no-cache, private"]
+    if status not in _NO_BODY:
+        lines.append(f"Content-Type: {content_type}")
+    return "".join(f"{line}\r\n" for line in lines).encode()
 
 
 def _head(status: int, content_type: str, more: Mapping[str, str], warnings: Iterable[str]) -> bytes:
-    lines = ["Cache-Control: no-cache, private"]
-    if status not in _NO_BODY:
-        lines.append(f"Content-Type: {content_type}")
-    lines += [f"{name}: {value}" for name, value in more.items()]
-    lines += [f'Warning: {_WARN_CODE} - "{_quoted(text)}"' for text in warnings]
-    first = _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
-    return b"%b%b%b\r\n\r\n" % (first, _date(), "\r\n".join(lines).encode())
+    lines = [f"{name}: {value}\r\n" for name, value in more.items()]
+    lines += [f'Warning: {_WARN_CODE} - "{_quoted(text)}"\r\n' for text in warnings]
+    return b"%b%b%b\r\n" % (_first_lines(status, content_type), _date(), "".join(lines).encode())
 
 
 def _quoted(text: str) -> str:

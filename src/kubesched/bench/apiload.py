@@ -23,6 +23,7 @@ Json = dict[str, Any]
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = 100
+_MARK = b'{"type":"'  # with which every event of a watch begins
 _CPUCLOCK_SCHED = 2  # what clock_getcpuclockid(3) makes of a process; Python has no name for it
 
 
@@ -80,6 +81,7 @@ class Connection(asyncio.Protocol):
         self._length: int | None = None  # None: in chunks
         self._answered: Callable[[int, bytes], None] = lambda status, body: None
         self._counted: Callable[[int], None] | None = None
+        self._tail = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -108,13 +110,19 @@ class Connection(asyncio.Protocol):
             if seen >= wanted and not told.done():
                 told.set_result(None)
 
-        self._counted = count
+        def broken(status: int, body: bytes) -> None:
+            if not told.done():
+                told.set_exception(Unexpected(f"a watch ended after {seen} of {wanted} events"))
+
+        self._counted, self._answered = count, broken
         self.transport.write(raw)
         await told
 
     def data_received(self, data: bytes) -> None:
         if self._counted is not None:
-            self._counted(data.count(b'{"type":"'))
+            both = self._tail + data  # a mark may come in two pieces
+            self._counted(both.count(_MARK))
+            self._tail = both[1 - len(_MARK) :]
             return
         heard = self._heard
         heard += data
