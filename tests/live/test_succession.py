@@ -9,7 +9,7 @@ from tests.apiserver.conftest import PODS, node, pod
 from tests.live.virtual import Candidate, Stage
 
 from kubesched.api.time import Duration, Instant, milliseconds, seconds
-from kubesched.live.remote import LAST_WORDS_WITHIN
+from kubesched.wire.client import LAST_WORDS_WITHIN
 from kubesched.wire.elector import LeaseOptions
 
 EVERY = milliseconds(25)  # comes a pod: forty a second

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from kubesched.api.time import Duration, Instant, milliseconds, seconds
+from kubesched.api.time import Instant, milliseconds
 from kubesched.core import checks
 from kubesched.core.core import Core
 from kubesched.core.messages import AnyEffect, Commanded, Event
@@ -19,14 +19,13 @@ from kubesched.drive.journal import VERSION, Head, Journal, encode_effects
 from kubesched.drive.loop import turn
 from kubesched.drive.tap import Moment, Tap
 from kubesched.fuzz.connection import Connection, News
+from kubesched.wire.client import DRAIN_WITHIN, LAST_WORDS_WITHIN
 
 if TYPE_CHECKING:
     from kubesched.fuzz.stage import Stage
 
 
 RESTART = 1_000  # ms, until a process that has ended is back
-DRAIN_WITHIN: Duration = seconds(5)  # as in production
-LAST_WORDS_WITHIN: Duration = milliseconds(500)
 
 
 class Died(Exception):

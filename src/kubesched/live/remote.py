@@ -23,14 +23,12 @@ from kubesched.core.messages import AnyEffect, Commanded, Event, Synced
 from kubesched.live.memory import give_back
 from kubesched.live.pace import Pace
 from kubesched.live.transport import Transport
-from kubesched.wire.client import Client
+from kubesched.wire.client import DRAIN_WITHIN, LAST_WORDS_WITHIN, Client
 from kubesched.wire.elector import LeaseOptions
 from kubesched.wire.exchange import Actions, Number, Remark, Reply
 
 TURN_EVERY: Duration = milliseconds(20)  # that the event loop waits for its turn at most
 TURN_AGAIN: Duration = milliseconds(1)  # a turn costs as much as a decision: several decisions share one
-DRAIN_WITHIN: Duration = seconds(5)
-LAST_WORDS_WITHIN: Duration = milliseconds(500)  # Events are for people, who can wait; pods wait for the next leader
 RELEASE_WITHIN: Duration = seconds(1)
 GIVE_BACK_EVERY: Duration = seconds(60)
 

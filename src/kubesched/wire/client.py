@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from kubesched.api.kinds import Kind
-from kubesched.api.time import Duration, Instant
+from kubesched.api.time import Duration, Instant, milliseconds, seconds
 from kubesched.core.messages import AnyEffect, Synced
 from kubesched.wire.barrier import Barrier
 from kubesched.wire.elector import Elector, LeaseOptions
@@ -26,6 +26,8 @@ from kubesched.wire.performer import TIMEOUT, Performer
 from kubesched.wire.reflector import Reflector
 
 LEASE = "Lease"  # the name under which the core waits for us to lead
+DRAIN_WITHIN: Duration = seconds(5)  # whoever is asked to end brings to an end what is under way
+LAST_WORDS_WITHIN: Duration = milliseconds(500)  # Events are for people, who can wait; pods wait for the next leader
 
 Machine: TypeAlias = Reflector | Performer | Elector | Barrier
 
